@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 
 PLACES = {
     "Budget": "agents.budget:Budget",
+    "PictureScout": "agents.pictures:PictureScout",
+    "TextScout": "agents.pictures:TextScout",
     "scouts": "agents.scouts",
     "ask": "agents.search:ask",
     "Search": "agents.settings:Search",

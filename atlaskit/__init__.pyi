@@ -3,6 +3,7 @@
 from atlaskit import benchmarks
 from atlaskit.agents import scouts, strategies
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.pictures import PictureScout, TextScout
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.agents.speech import transcribe
@@ -60,10 +61,12 @@ __all__ = [
     "Investigate",
     "MarkPromising",
     "Passage",
+    "PictureScout",
     "Prices",
     "Question",
     "Result",
     "Search",
+    "TextScout",
     "Trace",
     "Zoom",
     "ask",

@@ -10,7 +10,8 @@
 | `atlaskit.displays` | what draws `ask(show=True)`: the kit's own, `viz.live` |
 
 The oracle of a benchmark is registered by the benchmark's name; each that it makes is called
-"oracle:" and its world. "Add to the kit" in the documentation has an example.
+"oracle:" and its world. If it has `of_video(video)`, which returns one or None, the explorer offers
+it for the films that it knows. "Add to the kit" in the documentation has an example.
 """
 
 from __future__ import annotations

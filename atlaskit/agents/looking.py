@@ -251,7 +251,7 @@ class Looking:
         """
         if self.settled_by == "all":
             return self.workers
-        return min(self.workers, 2**self.rounds)
+        return min(self.workers, 1 << min(self.rounds, 16))
 
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
         """Return the sheets of those parts of a stretch that were not yet seen so finely.

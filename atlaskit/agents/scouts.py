@@ -28,6 +28,7 @@ from atlaskit.agents.index import K1, Index
 from atlaskit.agents.index import words as words_of
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
+from atlaskit.environment.places import places_of
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, printable
 from atlaskit.runs import events
@@ -166,11 +167,11 @@ def words(sight: Sight, grid: Grid) -> Hints:
     for cell in grid.cells:
         first, last = bisect_left(middles, cell.start_s), bisect_left(middles, cell.end_s)
         if first < last and (score := max(scores[first:last])):  # the first of equals
-            quote = json.dumps(
-                printable(lines[scores.index(score, first, last)].text, LONGEST_QUOTE),
-                ensure_ascii=False,
-            )
-            hints[cell.index] = Hint(score, f"said there: {quote}")
+            line = lines[scores.index(score, first, last)]
+            quote = json.dumps(printable(line.text, LONGEST_QUOTE), ensure_ascii=False)
+            places = places_of(sight.video, line.start_s, line.start_s)
+            where = f"in {places[0]}" if places else "there"
+            hints[cell.index] = Hint(score, f"said {where}: {quote}")
     return Hints(hints)
 
 
@@ -191,15 +192,16 @@ class _Text(NamedTuple):
     words: str
 
 
-def relevance(sight: Sight) -> list[float]:
-    """Return the relevance of each line for the question, in [0, 1].
+def relevance(sight: Sight, said: Sequence[Line] | None = None) -> list[float]:
+    """Return the relevance of each line for the question, in [0, 1]: of subtitles, or of others.
 
     It is the line's BM25 score for a query in which each word counts once for the question, once
     for the choices and once for the search task, as a share of what ENOUGH_WORDS words of one line
     alone would score. A line also gets a share of those right before and after it that have no
     more: so of a sentence that spans two lines, the one that says more stands for both.
     """
-    lines, question = sight.lines, sight.question
+    lines = sight.lines if said is None else said
+    question = sight.question
     texts = (question.text, " ".join(question.choices), sight.search_task)
     query = " ".join(word for text in texts for word in sorted(set(words_of(text))))
     scores = Index([_Text(line.text) for line in lines]).scores(query).tolist()

@@ -295,7 +295,9 @@ class Cache:
         return totals_by_kind(removed)
 
     def __repr__(self) -> str:
-        return "Cache(None)" if self.directory is None else f"Cache({str(self.directory)!r})"
+        if self.directory is None:
+            return "Cache(None)"
+        return f"Cache({str(self.directory)!r})"
 
     def digest(self, key: str) -> str | None:
         """Return the digest (hexadecimal) of a key's entry, None if there is none.
@@ -303,7 +305,9 @@ class Cache:
         It does not count as a hit or a miss.
         """
         value = self._find(key)
-        return None if value is None else _digest(key, value).hex()
+        if value is None:
+            return None
+        return _digest(key, value).hex()
 
     def _find(self, key: str) -> bytes | None:
         """Return the bytes of a key without counting a hit or miss; drop a damaged entry."""

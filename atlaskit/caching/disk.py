@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import diskcache
 from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 
-from atlaskit.caching.folder import DATABASE, check_not_forked, open_folder
+from atlaskit.caching.folder import ANOTHER, DATABASE, check_not_forked, open_folder
 from atlaskit.errors import CacheError, InputError, reason
 
 assert DBNAME == DATABASE, "diskcache names its database otherwise, so no cache would be found"
@@ -305,11 +305,11 @@ class Store:
                 "read-only."
             ) from error
         except sqlite3.Error as error:
-            advice = "free some space, or name another directory with Cache(directory)."
+            advice = f"free some space, or name another directory ({ANOTHER})."
             if getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
                 advice = (
-                    "it is damaged, or no database of atlaskit. Delete it, or name another with "
-                    "Cache(directory)."
+                    "it is damaged, or no database of atlaskit. Delete it, or name another "
+                    f"({ANOTHER})."
                 )
             raise CacheError(
                 f"The cache {self.directory} cannot be {done} ({error}): {advice}"
@@ -317,7 +317,7 @@ class Store:
         except (OSError, Unreadable) as error:
             raise CacheError(
                 f"The cache {self.directory} cannot be {done} ({reason(error)}): name another "
-                "with Cache(directory)."
+                f"({ANOTHER})."
             ) from error
 
 

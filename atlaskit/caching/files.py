@@ -63,10 +63,8 @@ def write_whole(path: str | Path, data: str | bytes) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    target, content = (
-        Path(os.path.realpath(path)),
-        data.encode("utf-8") if isinstance(data, str) else data,
-    )
+    target = Path(os.path.realpath(path))
+    content = data.encode("utf-8") if isinstance(data, str) else data
     if _is_device(target):
         target.write_bytes(content)
         return

@@ -25,6 +25,8 @@ DATABASE = "cache.db"
 """Name of the database file in a folder of entries."""
 BESIDE = ("streams", "notes")
 """Folders beside the entries that this version or an earlier one filled: private too."""
+ANOTHER = "--cache DIRECTORY, ak.Cache(directory) in Python"
+"""How a person names another directory."""
 VARIABLE = "ATLASKIT_CACHE"
 NAME = "cache"
 ROOT_MARKS = ("pyproject.toml", ".git")
@@ -142,9 +144,7 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
     if folder.is_symlink() or (
         folder.exists() and any(folder.iterdir()) and not (folder / database).exists()
     ):
-        raise CacheError(
-            f"{folder} is not atlaskit's: name another directory with Cache(directory)."
-        )
+        raise CacheError(f"{folder} is not atlaskit's: name another directory ({ANOTHER}).")
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
     for each in (folder, *(directory / name for name in BESIDE)):
@@ -187,7 +187,7 @@ def _make_private(folder: Path, directory: Path) -> None:
     if hasattr(os, "getuid") and os.getuid() not in (0, status.st_uid):
         raise CacheError(
             f"The cache {directory} belongs to another user, who could store anything in it: name "
-            "your own with Cache(directory), and share entries with `python -m atlaskit cache "
+            f"your own ({ANOTHER}), and share entries with `python -m atlaskit cache "
             "export`."
         )
     if status.st_mode & 0o077:

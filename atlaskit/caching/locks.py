@@ -40,7 +40,8 @@ class KeyLocks:
         Args:
             path: Lock file, created on first use. None means locks between threads only.
         """
-        self._path, self._file = path, -1
+        self._path = path
+        self._file = -1
         self.clear()
         _all.add(self)
 
@@ -49,7 +50,8 @@ class KeyLocks:
 
         It does not close the lock file, whose descriptor another file may have taken meanwhile.
         """
-        self._file, self._holders = -1, 0
+        self._file = -1
+        self._holders = 0
         self._guard = threading.Lock()
         self._held: dict[str, tuple[threading.Lock, int]] = {}
 
@@ -97,10 +99,8 @@ class KeyLocks:
         if self._path is None or fcntl is None:
             yield
             return
-        offset, sleep_s = (
-            int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2,
-            MIN_SLEEP_S,
-        )
+        offset = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2
+        sleep_s = MIN_SLEEP_S
         with self._lock_file(self._path) as file:
             while not (holds := _lock(file, offset)) and not go_on():
                 time.sleep(sleep_s)

@@ -297,6 +297,6 @@ def _report(options: argparse.Namespace, result: Result) -> int:
         result.export(options.export, recorded_at=options.recorded_at, clips=options.clips)
     if result.prediction is None:
         why = f": {result.failure.rstrip('.')}" if result.failure else ""
-        print(f"atlaskit: no answer ({result.stop}{why}).", file=sys.stderr)
+        print(f"atlaskit: no answer ({result.stopped_by}{why}).", file=sys.stderr)
         return 1
     return 0

@@ -20,7 +20,6 @@ from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.benchmarks.datasets.table import Rows, cases_of
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
@@ -137,33 +136,29 @@ def evaluate(
     """
     import pandas  # noqa: F401  # before the first call: a missing pandas then costs nothing
 
-    in_order = cases_of(cases, video)
+    in_order = cases_of(cases, video, scored=scored)
     check_whole("parallel", parallel)
     check_cases(in_order, scored=scored)
-    if engine not in ENGINES:
-        raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
-    if prices is not None and not isinstance(prices, Prices):
-        raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
-    if total is not None and not isinstance(total, Budget | Spending):
-        raise InputError(f"total must be ak.Budget(tokens=…), or another limit; got {total!r:.80}.")
+    _check_run(engine, prices, total)
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     if answer is METHODS["video-rlm"]:
         settings = {"search": "best", **settings}  # the table says what it was
-    cache, is_replay = cache or default_cache(), settings.get("replay") is True
-    vlm = (
-        as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
-        if isinstance(vlm, str)
-        else vlm
-    )
-    models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
+    cache = cache or default_cache()
+    is_replay = settings.get("replay") is True
+    if isinstance(vlm, str):
+        vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
+    worlds = {id(case.world): case for case in in_order}
+    models = [model_for(vlm, case) for case in worlds.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
-    attributes = _attributes(name, models, settings)
+    card = _attributes(name, models, settings)
+    if prices is not None:
+        card["prices"] = prices.recorded()
     asked = questions_card(in_order)
     if isinstance(total, Spending):
         spending = total
     elif engine == "local":
-        spending = Spending(total or Budget(), cache, canonical_json([attributes, asked]))
+        spending = Spending(total or Budget(), cache, repr([card, asked]))
     else:  # each node pays, and this process does not see it
         spending = Spending(total or Budget())
     job = partial(
@@ -182,40 +177,60 @@ def evaluate(
     with closing(finished), _bar(len(in_order), name, models, progress) as bar:
         found.collect(finished, bar, on_rows)
     table = found.table()
-    failures = [] if table.empty else table["failure"].tolist()
-    is_live = "calls_paid" in table and table["calls_paid"].sum() > 0
-    clients = {
-        id(client): client
-        for each in models
-        if isinstance(client := getattr(each, "vlm", each), VLM)
-    }
-    servers = [client.server() for client in clients.values()] if is_live else []
+    failures = list[str]() if table.empty else table["failure"].tolist()
+    servers = _servers(models) if found.is_live else []
     table.attrs = {
-        **attributes,
-        **({} if prices is None else {"prices": prices.recorded()}),
+        **card,
         "settings in full": common_settings(found.settings),
         "asked": asked,
-        OF_THE_RUN: run_card(failures, servers, {} if spending is None else spending.paid),
+        OF_THE_RUN: run_card(failures, servers, spending.paid),
     }
     if len(table) < len(in_order):
-        why = (
-            f"{MOST_REFUSED} questions in a row that failed alike ({failures[-1].rstrip('.')})"
-            if failures
-            else ""
-        )
-        tried = f"{len(table)} of {len(in_order)} questions"
-        if spending is not None and spending.reached:
-            raise EvaluationStopped(
-                f"The total of {spending.reached} is reached; {tried} are finished. Replies are "
-                "cached: the same command with a larger total continues.",
-                table,
-            )
-        raise EvaluationStopped(
-            f"The evaluation stopped after {why}; {tried} were tried. Replies are cached: the "
-            "same command continues.",
+        raise _stopped(table, failures, len(in_order), spending)
+    return table
+
+
+def _check_run(engine: Engine, prices: Prices | None, total: Budget | Spending | None) -> None:
+    """Raise InputError for an argument of another type or value."""
+    if engine not in ENGINES:
+        raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
+    if prices is not None and not isinstance(prices, Prices):
+        raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
+    if total is not None and not isinstance(total, Budget | Spending):
+        raise InputError(f"total must be ak.Budget(tokens=…), or another limit; got {total!r:.80}.")
+
+
+def _servers(models: Iterable[Model]) -> list[dict[str, str]]:
+    """Return what answered for each endpoint, once."""
+    found = dict[int, dict[str, str]]()
+    for model in models:
+        client = getattr(model, "vlm", model)
+        if isinstance(client, VLM) and id(client) not in found:
+            found[id(client)] = client.server()
+    return list(found.values())
+
+
+def _stopped(
+    table: pd.DataFrame, failures: Sequence[str], count: int, spending: Spending
+) -> EvaluationStopped:
+    """Return the error of an evaluation that ended before its last question."""
+    tried = f"{len(table)} of {count} questions"
+    limit = spending.reached
+    if limit:
+        return EvaluationStopped(
+            f"The total of {limit} is reached; {tried} are finished. Replies are cached: the same "
+            "command with a larger total continues.",
             table,
         )
-    return table
+    why = ""
+    if failures:
+        last = failures[-1].rstrip(".")
+        why = f"{MOST_REFUSED} questions in a row that failed alike ({last})"
+    return EvaluationStopped(
+        f"The evaluation stopped after {why}; {tried} were tried. Replies are cached: the same "
+        "command continues.",
+        table,
+    )
 
 
 def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result], str]:
@@ -255,7 +270,7 @@ class _Collected:
     """The rows of an evaluation as they finish, and what they bring beside their columns."""
 
     cases: Sequence[Case]
-    spending: Spending | None
+    spending: Spending
     has_traces: bool
     rows: dict[int, Row] = field(default_factory=dict)
     settings: list[Mapping[str, Any]] = field(default_factory=list)
@@ -271,21 +286,24 @@ class _Collected:
         It ends early if MOST_REFUSED questions in a row, as they finish, are refused alike, and
         puts the last of them last; or if the total is reached.
         """
-        right, tokens, refused, next_s = 0, 0, list[str](), 0.0
+        right = tokens = 0
+        refused = list[str]()
+        next_s = 0.0
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
-            if aside.is_stopped and self.spending is not None and self.spending.was_reached:
+            if aside.is_stopped and self.spending.was_reached:
                 continue  # of the others, those that the cache answers are finished
             if aside.is_stopped:
                 return
             self.rows[index] = row
-            self.settings += [aside.settings] if aside.settings else []
-            refused = (
-                [*(refused if aside.refusal in refused else []), aside.refusal]
-                if aside.refusal
-                else []
-            )
-            right, tokens = right + row["right"], tokens + row["tokens"]
+            if aside.settings:
+                self.settings.append(aside.settings)
+            if aside.refusal not in refused:
+                refused = []
+            if aside.refusal:
+                refused.append(aside.refusal)
+            right += row["right"]
+            tokens += row["tokens"]
             told = f"{right / len(self.rows):.0%} right, {tokens:,} tokens"
             bar.set_postfix_str(told, refresh=False)
             bar.update()
@@ -295,12 +313,14 @@ class _Collected:
             if len(refused) == MOST_REFUSED:
                 self.rows[len(self.cases)] = self.rows.pop(index)
                 return
-            if self.spending is not None:
-                self.spending.settle(
-                    id(self.cases[index]), aside.total, aside.per_video, aside.video
-                )
-                if self.spending.reached_now:
-                    return
+            self.spending.settle(id(self.cases[index]), aside.total, aside.per_video, aside.video)
+            if self.spending.reached_now:
+                return
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a call was paid for now."""
+        return any(row.get("calls_paid", 0) > 0 for row in self.rows.values())
 
     def table(self) -> pd.DataFrame:
         """Return the rows in the order of their cases."""

@@ -271,10 +271,11 @@ def shard(cases: Benchmark, number: int, of: int) -> tuple[Benchmark, dict[str, 
     """
     if not 1 <= number <= of:
         raise InputError(f"A shard is one of {of}, from 1 to {of}; got {number}.")
-    turn = {
-        video: place % of for place, video in enumerate(dict.fromkeys(case.video for case in cases))
-    }
-    places = [place for place, case in enumerate(cases) if turn[case.video] == number - 1]
+    turn = dict[str, int]()
+    places = list[int]()
+    for place, case in enumerate(cases):
+        if turn.setdefault(case.video, len(turn) % of) == number - 1:
+            places.append(place)
     if not places:
         raise InputError(
             f"Shard {number} of {of} has no question: there are {len(turn)} videos; take fewer "
@@ -351,9 +352,11 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
     apart = (SHARD, OF_THE_RUN, "settings in full", "command", "asked again", "methods")
-    # There is one oracle for each world.
-    models = {"oracle" if model.startswith("oracle:") else model for model in card["models"]}
     same = {name: value for name, value in card.items() if name not in apart}
+    models = set[str]()
+    for model in card["models"]:
+        kind, colon, _ = model.partition(":")  # an oracle has one name a world
+        models.add(kind if colon and kind == "oracle" else model)
     return {
         **same,
         "models": sorted(models),
@@ -383,6 +386,10 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
     Raises:
         InputError: They were asked with other settings than the table.
     """
+    if not earlier.attrs:
+        raise InputError(
+            "The table has no card, so it is not known how it was made: write another table."
+        )
     cards = earlier.attrs.get("methods", {})
     for method, rows in again.items():
         cure = "Repeat its own, by --like and its card, or write another table."

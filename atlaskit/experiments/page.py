@@ -243,20 +243,17 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
         runs: The runs that are shown, in order; all had the same settings.
         others: Why an earlier run is not shown, by the name of its notebook.
     """
-    sections = [_section(out, each) for each in runs]
-    contents = "".join(
-        f'<li><a href="#{_text(each.name)}">{_text(each.title)}</a></li>' for each in runs
-    )
-    missing = "".join(f"<li>{_text(name)}: {_text(why)}</li>" for name, why in others.items())
-    body = (
-        f"<h1>Experiments</h1>{_summary(runs)}<nav><ul>{contents}</ul></nav>{''.join(sections)}"
-        + (
-            '<div class="other"><p>Not part of this run, although files may be '
-            f"left:</p><ul>{missing}</ul></div>"
-            if others
-            else ""
-        )
-    )
+    contents, sections = "", ""
+    for run in runs:
+        contents += f'<li><a href="#{_text(run.name)}">{_text(run.title)}</a></li>'
+        sections += _section(out, run)
+    body = f"<h1>Experiments</h1>{_summary(runs)}<nav><ul>{contents}</ul></nav>{sections}"
+    if others:
+        missing = ""
+        for name, why in others.items():
+            missing += f"<li>{_text(name)}: {_text(why)}</li>"
+        told = "Not part of this run, although files may be left:"
+        body += f'<div class="other"><p>{told}</p><ul>{missing}</ul></div>'
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -266,69 +263,68 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
 
 
 def _summary(runs: Sequence[NotebookRun]) -> str:
-    count = f"{len(runs)} notebook{'' if len(runs) == 1 else 's'}"
-    failed = sum(bool(each.failure) for each in runs)
+    """Return what all runs have in common, and how many there are."""
+    count = f"{len(runs)} notebook" if len(runs) == 1 else f"{len(runs)} notebooks"
     if not runs:
         return f"<p>{count}.</p>"
     latest = runs[-1]
-    told = {
-        name: value
-        for name, value in latest.settings.items()
-        if value not in ("", None, False, OWN)
-    }
-    asked = {
-        "model": "an oracle asked" if told.get("model") == ORACLE else f"{told.get('model')} asked"
-    }
-    words = [_text(asked.get(name, f"{name} {value}")) for name, value in told.items()]
+    words = list[str]()
+    for name, value in latest.settings.items():
+        if value in ("", None, False, OWN):
+            continue
+        if name != "model":
+            words.append(_text(f"{name} {value}"))
+        elif value == ORACLE:
+            words.append("an oracle asked")
+        else:
+            words.append(_text(f"{value} asked"))
+    told = f"{count} in {_duration(sum(each.seconds for each in runs))}"
+    failed = sum(bool(each.failure) for each in runs)
+    if failed:
+        told += f', <span class="failed">{failed} failed</span>'
+    if words:
+        told += f"; {', '.join(words)}"
     versions = ", ".join(_text(f"{name} {value}") for name, value in latest.versions.items())
-    bad = f', <span class="failed">{failed} failed</span>' if failed else ""
-    return (
-        f"<p>{count} in {_duration(sum(each.seconds for each in runs))}{bad}"
-        f"{'; ' if words else ''}{', '.join(words)}.<br>"
-        f'<span class="small">{versions}.</span></p>'
-    )
+    return f'<p>{told}.<br><span class="small">{versions}.</span></p>'
 
 
 def _section(out: Path, run: NotebookRun) -> str:
+    """Return the section of a notebook: its facts, its figures, and all its parameters."""
     files = [out / name for name in run.files if (out / name).is_file()]
     tables = [path for path in files if path.suffix == ".csv"]
-    order = list(run.captions)
     figures = [path for path in files if path.suffix == ".png"]
-    figures.sort(key=lambda path: order.index(path.stem) if path.stem in order else len(order))
-    given = ", ".join(
-        f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS
-    )
-    told = {name: _text(value) for name, value in _facts(run, tables)} | {"Files": _links(files)}
-    facts = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in told.items() if value)
+    place_of = {name: place for place, name in enumerate(run.captions)}
+    figures.sort(key=lambda path: place_of.get(path.stem, len(place_of)))
+    facts = ""
+    for name, value in _facts(run, tables):
+        facts += f"<dt>{name}</dt><dd>{_text(value)}</dd>"
+    links = _links(files)
+    if links:
+        facts += f"<dt>Files</dt><dd>{links}</dd>"
+    parts = f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2><dl>{facts}</dl>'
+    if run.failure:
+        parts += f'<p class="failed">{_text(run.failure)}</p>'
     drawn = "".join(_figure(path, run.captions.get(path.stem, "")) for path in figures)
-    parts = [
-        f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2><dl>{facts}</dl>',
-        f'<p class="failed">{_text(run.failure)}</p>' if run.failure else "",
-        f'<div class="figures">{drawn}</div>',
-        f'<details><summary>All parameters</summary><p class="small">{_text(given)}</p></details>'
-        if given
-        else "",
-    ]
-    return f"<section>{''.join(parts)}</section>"
+    parts += f'<div class="figures">{drawn}</div>'
+    given = [f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS]
+    if given:
+        told = f'<p class="small">{_text(", ".join(given))}</p>'
+        parts += f"<details><summary>All parameters</summary>{told}</details>"
+    return f"<section>{parts}</section>"
 
 
 def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     """Return what a reader must know before a number of the section, as names and texts."""
     columns = [_read_table(path) for path in tables]
     asked = _asked(run)
-    facts = [
-        ("Asked", asked),
-        ("Which" if asked == AN_ORACLE else "Beside it", ", ".join(_oracles(columns))),
-    ]
+    beside = "Which" if asked == AN_ORACLE else "Beside it"
+    facts = [("Asked", asked), (beside, ", ".join(_oracles(columns)))]
     parameters = run.parameters
-    worlds = parameters.get("worlds")
     if "seeds" in parameters:
-        facts.append(
-            (
-                "Seeds",
-                str(parameters["seeds"]) + (f", the first {worlds} of the range" if worlds else ""),
-            )
-        )
+        told = str(parameters["seeds"])
+        if parameters.get("worlds"):
+            told += f", the first {parameters['worlds']} of the range"
+        facts.append(("Seeds", told))
     elif "seed" in parameters:
         facts.append(("Seed", str(parameters["seed"])))
     facts.append(("Questions", _questions(columns, parameters)))
@@ -343,7 +339,12 @@ def _read_table(path: Path) -> dict[str, list[str]]:
             rows = list(csv.DictReader(file))
     except (UnicodeDecodeError, csv.Error):
         return {}
-    return {name: [row[name] or "" for row in rows] for name in (rows[0] if rows else ()) if name}
+    columns = dict[str, list[str]]()
+    for row in rows:
+        for name, value in row.items():
+            if name:
+                columns.setdefault(name, []).append(value or "")
+    return columns
 
 
 def _asked(run: NotebookRun) -> str:
@@ -352,25 +353,33 @@ def _asked(run: NotebookRun) -> str:
         return "no model"
     named = run.settings.get("model") or OWN
     model = str(run.parameters["model"] if named == OWN else named)
-    return AN_ORACLE if model == ORACLE else model
+    if model == ORACLE:
+        return AN_ORACLE
+    return model
 
 
 def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
     """Return the oracles that stand beside the model in the tables."""
-    named = [value for table in tables for value in table.get("model", ())]
-    return sorted({value for value in named if ORACLE in value.lower()})
+    found = set[str]()
+    for table in tables:
+        found.update(value for value in table.get("model", ()) if ORACLE in value.lower())
+    return sorted(found)
 
 
 def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mapping[str, Any]) -> str:
     """Return the number of questions behind each number, by the tables or else the parameters."""
-    counts = {
-        int(value) for table in tables for value in table.get("questions", ()) if value.isdecimal()
-    }
+    counts = set[int]()
+    for table in tables:
+        counts.update(int(value) for value in table.get("questions", ()) if value.isdecimal())
     if counts:
-        least, most = min(counts), max(counts)
+        least = min(counts)
+        most = max(counts)
         told = f"n = {least} in each row" if least == most else f"n = {least} to {most} in each row"
-        return told if most >= FEW else f"{told}: shows that it runs, nothing else"
-    worlds, questions = parameters.get("worlds"), parameters.get("questions")
+        if most < FEW:
+            told += ": shows that it runs, nothing else"
+        return told
+    worlds = parameters.get("worlds")
+    questions = parameters.get("questions")
     if isinstance(worlds, int) and isinstance(questions, int):
         return f"n = {worlds * questions}, at most {questions} about each of {worlds} worlds"
     return ""
@@ -378,17 +387,17 @@ def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mappin
 
 def _figure(path: Path, caption: str) -> str:
     source = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
-    vector = (
-        f' · <a href="{_link(path.with_suffix(".svg"))}">SVG</a>'
-        if path.with_suffix(".svg").is_file()
-        else ""
-    )
-    links = f'<span class="small"><a href="{_link(path)}">{_text(path.name)}</a>{vector}</span>'
+    links = f'<a href="{_link(path)}">{_text(path.name)}</a>'
+    vector = path.with_suffix(".svg")
+    if vector.is_file():
+        links += f' · <a href="{_link(vector)}">SVG</a>'
+    told = f'<span class="small">{links}</span>'
     marked = _marked(caption)
-    text = f"{marked}<br>" if caption else ""
+    if caption:
+        told = f"{marked}<br>{told}"
     image = f'<img src="{source}" alt="{TAG.sub("", marked) or _text(path.stem)}">'
-    caption = f"<figcaption>{text}{links}</figcaption>"
-    return f'<figure><a href="{_link(path)}">{image}</a>{caption}</figure>'
+    linked = f'<a href="{_link(path)}">{image}</a>'
+    return f"<figure>{linked}<figcaption>{told}</figcaption></figure>"
 
 
 def _links(files: Sequence[Path]) -> str:

@@ -22,8 +22,10 @@ CELL_KINDS = tuple(name for name, kind in ACTIONS.items() if kind.takes != "noth
 
 def action_at(kind: str, cell: int, description: str = "", confidence: float = 1.0) -> Action:
     """Return the action of a kind at a cell; a kind that names none ignores it."""
-    is_claim = ACTIONS[kind].takes == "claims"
-    return ACTIONS[kind].make([Claim(cell, description, confidence) if is_claim else cell])
+    named = ACTIONS[kind]
+    if named.takes == "claims":
+        return named.make([Claim(cell, description, confidence)])
+    return named.make([cell])
 
 
 def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
@@ -37,7 +39,8 @@ def as_move(action: Mapping[str, Any]) -> Action:
     Raises:
         IllegalAction: It names no action, or no cell where one is needed.
     """
-    kind, cell = action.get("action"), action.get("cell")
+    kind = action.get("action")
+    cell = action.get("cell")
     if not isinstance(kind, str) or kind not in ACTIONS:
         raise IllegalAction(
             f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer."
@@ -46,7 +49,8 @@ def as_move(action: Mapping[str, Any]) -> Action:
         return action_at(kind, 0)
     if isinstance(cell, bool) or not isinstance(cell, int):
         raise IllegalAction(f"{kind} names a cell by its number; got {cell!r:.80}.")
-    description, confidence = action.get("description", ""), action.get("confidence", 1.0)
+    description = action.get("description", "")
+    confidence = action.get("confidence", 1.0)
     if not isinstance(description, str):
         raise IllegalAction(f"The description of evidence is text; got {description!r:.80}.")
     if (
@@ -95,14 +99,13 @@ def moves_of(legal: LegalSet, unreadable: Collection[int] = ()) -> list[tuple[st
         legal: The legal set.
         unreadable: Cells that cannot be looked at or kept: their frame cannot be decoded.
     """
-    hidden = dict.fromkeys(("zoom", "add_to_scratchpad"), unreadable)
-    moves = [
-        (kind, cell)
-        for kind in CELL_KINDS
-        for cell in legal[kind]
-        if cell not in hidden.get(kind, ())
-    ]
-    return [*moves, ("backtrack", 0)] if "backtrack" in legal else moves
+    moves = list[tuple[str, int]]()
+    for kind in CELL_KINDS:
+        hidden = unreadable if kind in ("zoom", "add_to_scratchpad") else ()
+        moves += [(kind, cell) for cell in legal[kind] if cell not in hidden]
+    if "backtrack" in legal:
+        moves.append(("backtrack", 0))
+    return moves
 
 
 def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict[str, int]]:
@@ -120,7 +123,8 @@ def masks(
     actions: Iterable[dict[str, int]], n_cells: int
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Return masks of these actions: kinds, int8 (8,), and cells by kind, int8 (8, k²)."""
-    kinds, cells = np.zeros(len(KINDS), np.int8), np.zeros((len(KINDS), n_cells), np.int8)
+    kinds = np.zeros(len(KINDS), np.int8)
+    cells = np.zeros((len(KINDS), n_cells), np.int8)
     for action in actions:
         kinds[action["kind"]] = 1
         if KINDS[action["kind"]] in CELL_KINDS:

@@ -122,12 +122,14 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             InputError: If an argument breaks a rule.
         """
         _check_settings(max_steps, n_answers, render_mode, self.metadata["render_modes"])
-        self.max_steps, self.step_cost, self.render_mode = max_steps, step_cost, render_mode
+        self.max_steps = max_steps
+        self.step_cost = step_cost
+        self.render_mode = render_mode
         self._are_drawn = pixels
-        self.duration_s, self.n_answers = (
-            duration_s,
-            max(n_answers, len(question.choices) if question else 0),
-        )
+        self.duration_s = duration_s
+        self.n_answers = n_answers
+        if question is not None:
+            self.n_answers = max(n_answers, len(question.choices))
         self._cache = Cache(cache) if isinstance(cache, (str, Path)) else cache
         self._atlas_settings: dict[str, Any] = {
             "k": k,
@@ -177,18 +179,15 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self.episode = self.episode.copy()
         illegal = self._act(action)
         terminated = self.state.finished
+        truncated = self._is_over and not terminated
         reward = self.episode.score - self.step_cost
-        return (
-            self._seen(),
-            reward,
-            terminated,
-            self._is_over and not terminated,
-            self._info(illegal),
-        )
+        return self._seen(), reward, terminated, truncated, self._info(illegal)
 
     def render(self) -> Any:
         """Return the last observation, uint8 (height, width, 3); None without a render mode."""
-        return None if self.render_mode is None else self._pixels()
+        if self.render_mode is None:
+            return None
+        return self._pixels()
 
     @property
     def question(self) -> Question:
@@ -222,9 +221,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every action that is legal now, without cells whose frame cannot be decoded."""
-        return (
-            [] if self._is_over else legal_actions(self.episode.moves(), self._n_possible_answers)
-        )
+        if self._is_over:
+            return []
+        return legal_actions(self.episode.moves(), self._n_possible_answers)
 
     def encode(self, action: dict[str, int]) -> Any:
         """Return a dictionary action in the form of this environment's action space."""
@@ -244,10 +243,14 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _begin(self, rng: np.random.Generator) -> None:
         """Start at the root grid of the given task's video, or of a drawn one."""
-        video, question = self._task or draw_task(
-            rng, self.duration_s, self.n_answers, self._drawing, self._worlds
-        )
-        cache = self._cache or (default_cache() if self._task else Cache(None))
+        if self._task is not None:
+            video, question = self._task
+            cache = self._cache or default_cache()
+        else:
+            video, question = draw_task(
+                rng, self.duration_s, self.n_answers, self._drawing, self._worlds
+            )
+            cache = self._cache or Cache(None)
         atlas = Atlas(video, cache=cache, **self._atlas_settings)
         self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost, self.rewarded)
 
@@ -258,7 +261,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
                 f"{action!r:.80} is not in the action space, {self.action_space}."
             )
         chosen = self.decode(action)
-        kind, answer = KINDS[chosen["kind"]], chosen["answer"]
+        kind = KINDS[chosen["kind"]]
+        answer = chosen["answer"]
         if kind == "finished" and answer >= self._n_possible_answers:
             return self.episode.refuse(
                 f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}."
@@ -274,9 +278,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _pixels(self) -> Pixels:
         view = self.observation.view
-        return np.array(
-            ImageOps.pad((self.observation.looking_at or view).image, view.size, color=LETTERBOX)
-        )
+        shown = self.observation.looking_at or view
+        return np.array(ImageOps.pad(shown.image, view.size, color=LETTERBOX))
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
         """Return what an agent gets beside the pixels, as types that vector environments stack."""
@@ -336,7 +339,9 @@ class DiscreteAtlasEnv(AtlasEnv):
         kind = KINDS[action["kind"]]
         if kind in CELL_KINDS:
             return CELL_KINDS.index(kind) * self.atlas.root.size + int(action["cell"])
-        return self._backtrack + (1 + int(action["answer"]) if kind == "finished" else 0)
+        if kind == "finished":
+            return self._backtrack + 1 + int(action["answer"])
+        return self._backtrack
 
     def decode(self, action: Any) -> dict[str, int]:
         """Return the dictionary action of a number; entries that its kind does not use are 0."""
@@ -345,7 +350,9 @@ class DiscreteAtlasEnv(AtlasEnv):
             kind, cell = divmod(number, self.atlas.root.size)
             return as_action(CELL_KINDS[kind], cell)
         answer = number - self._backtrack - 1
-        return as_action("finished", answer=answer) if answer >= 0 else as_action("backtrack")
+        if answer >= 0:
+            return as_action("finished", answer=answer)
+        return as_action("backtrack")
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which numbers are legal, bool (n,), as sb3-contrib's MaskablePPO expects."""

@@ -119,8 +119,11 @@ class AtlasEpisode:
         if max_steps < 1:
             raise InputError(f"max_steps must be at least 1; got {max_steps}.")
         reward.check(question)
-        self.atlas, self.question, self.rewarded = atlas, question, reward
-        self.max_steps, self.step_cost = max_steps, step_cost
+        self.atlas = atlas
+        self.question = question
+        self.rewarded = reward
+        self.max_steps = max_steps
+        self.step_cost = step_cost
         self.state: State = atlas.start()
         self.observation: Observation = atlas.observe(self.state)
         self.steps = 0
@@ -187,36 +190,35 @@ class AtlasEpisode:
 
     def observe(self) -> Turn:
         """Return what the agent sees, is told and may do now."""
-        words = (
-            [f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}"]
-            if self.problem
-            else []
-        )
+        words = []
+        if self.problem:
+            words.append(f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}")
         image = (self.observation.looking_at or self.observation.view).image
         if self.is_over:
             return Turn(image, "\n".join([*words, "The episode is over."]), [])
-        moves, others = self.moves(), self._endings()
-        answers = ["answer"] if self.rewarded.needs_answer else []
-        names = list(dict.fromkeys([*(str(ending["action"]) for ending in others), *answers]))
+        moves = self.moves()
+        others = self._endings()
+        names = [str(ending["action"]) for ending in others]
+        if self.rewarded.needs_answer:
+            names.append("answer")
+        names = list(dict.fromkeys(names))
         words += [
             question_words(self.question, self.rewarded.words(self.question)),
             observation_words(self.observation, self.max_steps - self.steps),
             moves_words(moves, names),
         ]
-        actions = [
-            {"action": kind, **({"cell": cell} if kind in CELL_KINDS else {})}
-            for kind, cell in moves
-        ]
+        actions = list[dict[str, Any]]()
+        for kind, cell in moves:
+            named = {"cell": cell} if kind in CELL_KINDS else {}
+            actions.append({"action": kind, **named})
         return Turn(image, "\n".join(words), actions + others)
 
     def moves(self) -> list[tuple[str, int]]:
         """Return every legal (kind, cell) but finished and answer."""
-        is_full = self._is_too_much(1)
-        return [
-            move
-            for move in legal_moves(self.observation)
-            if not (is_full and move[0] == "add_to_scratchpad")
-        ]
+        moves = legal_moves(self.observation)
+        if self._is_too_much(1):
+            moves = [move for move in moves if move[0] != "add_to_scratchpad"]
+        return moves
 
     def act(self, action: Action | Mapping[str, Any]) -> Turn:
         """Take an action; return the next turn.
@@ -251,7 +253,8 @@ class AtlasEpisode:
             self.refuse(str(error))
             return self.observe()
         self._count()
-        self._given, self._has_answered = _as_tuples(prediction), True
+        self._given = _as_tuples(prediction)
+        self._has_answered = True
         self.state = replace(self.state, finished=True)
         self._look()
         return self.observe()
@@ -299,8 +302,10 @@ class AtlasEpisode:
             return self._given
         items = self.state.scratchpad.items
         if self.question.several:
-            return merged((i.start_s, i.end_s) for i in items) or None
-        return (min(i.start_s for i in items), max(i.end_s for i in items)) if items else None
+            return merged((item.start_s, item.end_s) for item in items) or None
+        if not items:
+            return None
+        return min(item.start_s for item in items), max(item.end_s for item in items)
 
     @property
     def score(self) -> float:
@@ -317,7 +322,8 @@ class AtlasEpisode:
     def measures(self) -> Measures:
         """Return how the episode has gone so far."""
         times_s = [item.timestamp_s for item in self.state.scratchpad]
-        shown, kept = self.question.evidence_s, len(times_s)
+        shown = self.question.evidence_s
+        kept = len(times_s)
         in_place = sum(any(_holds(span, time_s) for span in shown) for time_s in times_s)
         reached = sum(any(_holds(span, time_s) for time_s in times_s) for span in shown)
         return Measures(
@@ -341,7 +347,8 @@ class AtlasEpisode:
             raise IllegalAction(
                 "Nothing is queued, so only an answer ends the search: use the action answer."
             )
-        self.state, self._given = state, answer if state.finished else None
+        self.state = state
+        self._given = answer if state.finished else None
 
     def _is_too_much(self, more: int) -> bool:
         """Return whether more frames than may be kept would be kept."""
@@ -368,7 +375,8 @@ class AtlasEpisode:
             raise InputError(f"{prediction!r:.80} is the text of no choice.")
 
     def _count(self, problem: str = "") -> None:
-        self.steps, self.problem = self.steps + 1, problem
+        self.steps += 1
+        self.problem = problem
         self.illegal_actions += bool(problem)
 
     def _look(self) -> None:
@@ -376,10 +384,13 @@ class AtlasEpisode:
 
     def _endings(self) -> list[dict[str, Any]]:
         """Return the legal actions that leave the region or answer by a number."""
-        can_finish = self._ends_by_finished or bool(self.state.marked)
-        choices = len(self.question.choices) if self.rewarded.needs_answer else 0
-        answers = [{"action": "answer", "answer": index} for index in range(choices)]
-        return [*([{"action": "finished"}] if can_finish else []), *answers]
+        endings = list[dict[str, Any]]()
+        if self._ends_by_finished or self.state.marked:
+            endings.append({"action": "finished"})
+        if self.rewarded.needs_answer:
+            choices = range(len(self.question.choices))
+            endings += [{"action": "answer", "answer": index} for index in choices]
+        return endings
 
 
 @lru_cache(maxsize=4)
@@ -396,9 +407,9 @@ def _holds(span: Span, time_s: float) -> bool:
 
 def _as_tuples(prediction: Any) -> Any:
     """Return intervals that came as lists as tuples; return any other value unchanged."""
-    return (
-        tuple(map(_as_tuples, prediction)) if isinstance(prediction, (list, tuple)) else prediction
-    )
+    if isinstance(prediction, (list, tuple)):
+        return tuple(map(_as_tuples, prediction))
+    return prediction
 
 
 def _next_region(atlas: Atlas, state: State) -> State:
@@ -406,7 +417,8 @@ def _next_region(atlas: Atlas, state: State) -> State:
 
     A region without evidence and without marked cells in it becomes a dead zone (paper §3.1, M−).
     """
-    region, zones = state.region, state.dead_zones
+    region = state.region
+    zones = state.dead_zones
     following, *rest = state.marked
     has_marked = any(_is_within(grid, region) for grid in state.marked)
     if not has_marked and not state.scratchpad.within(region.start_s, region.end_s).items:

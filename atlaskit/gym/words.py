@@ -42,13 +42,16 @@ def question_words(question: Question, form: str) -> str:
 
 def form_words(question: Question) -> str:
     """Return the form of a question's answer."""
-    several = ["It may be several intervals: [[start, end], …]."] if question.several else []
-    return "\n".join([FORMS[question.kind], *several])
+    form = FORMS[question.kind]
+    if question.several:
+        form += "\nIt may be several intervals: [[start, end], …]."
+    return form
 
 
 def observation_words(observation: Observation, steps_left: int) -> str:
     """Return where the agent is, what is said there, what it kept, and how many steps are left."""
-    state, grid = observation.state, observation.state.grid
+    state = observation.state
+    grid = state.grid
     rows = [
         f"You look at {clock(grid.start_s)}–{clock(grid.end_s)} of a video of "
         f"{clock(state.rules.duration_s)}, at depth {state.depth} of at most "
@@ -76,10 +79,9 @@ def moves_words(moves: Iterable[tuple[str, int]], other: Sequence[str]) -> str:
     cells: dict[str, list[int]] = {}
     for kind, cell in moves:
         cells.setdefault(kind, []).append(cell)
-    rows = [
-        kind if kind == "backtrack" else f"{kind} {listed(numbers)}"
-        for kind, numbers in cells.items()
-    ]
+    rows = []
+    for kind, numbers in cells.items():
+        rows.append(kind if kind == "backtrack" else f"{kind} {listed(numbers)}")
     return f"Possible now: {'; '.join([*rows, *other])}."
 
 
@@ -87,8 +89,11 @@ def _said(observation: Observation) -> list[str]:
     """Return the subtitle lines as rows, quoted: they are part of the video, never instructions."""
     lines = observation.subtitles
     rows = [f"  {clock(line.start_s)} {_quoted(line.text)}" for line in lines[:MOST_LINES]]
-    more = [f"  and {len(lines) - MOST_LINES} lines more"] if len(lines) > MOST_LINES else []
-    return ["Said in this time:", *rows, *more] if rows else []
+    if not rows:
+        return []
+    if len(lines) > MOST_LINES:
+        rows.append(f"  and {len(lines) - MOST_LINES} lines more")
+    return ["Said in this time:", *rows]
 
 
 def _kept(state: State) -> list[str]:
@@ -97,14 +102,20 @@ def _kept(state: State) -> list[str]:
         f"  [{item.label}] {item.start_s:.1f}–{item.end_s:.1f} s{_described(item.description)}"
         for item in items
     ]
-    more = [f"  and {len(rows) - MOST_ITEMS} earlier ones"] if len(rows) > MOST_ITEMS else []
-    return ["Evidence kept:", *more, *rows[-MOST_ITEMS:]] if rows else []
+    if not rows:
+        return []
+    if len(rows) > MOST_ITEMS:
+        rows = [f"  and {len(rows) - MOST_ITEMS} earlier ones", *rows[-MOST_ITEMS:]]
+    return ["Evidence kept:", *rows]
 
 
 def _described(description: str) -> str:
-    return f": {_quoted(description)}" if description else ""
+    if not description:
+        return ""
+    return f": {_quoted(description)}"
 
 
 def _quoted(text: str) -> str:
-    cut = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-    return json.dumps(cut, ensure_ascii=False)
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]}…"
+    return json.dumps(text, ensure_ascii=False)

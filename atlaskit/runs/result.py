@@ -402,6 +402,13 @@ class Result:
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from error
 
+    @property
+    def stopped_by(self) -> str:
+        """What stopped the run in words: a model that failed at the last gave no answer by that."""
+        is_done = self.stop in (*MASTER_STOPS, *WORKER_STOPS, "model")  # and no limit was reached
+        is_failed = is_done and self.prediction is None and bool(self.failure)
+        return "the model failed" if is_failed else str(self.stop)
+
     def __str__(self) -> str:
         total, spent = self.total, self.spent
         answer, truth = printable(self.answer_in_words) or "none", printable(self.truth_in_words)
@@ -424,7 +431,7 @@ class Result:
                 f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, "
                 f"{spent.seconds:.2f} s"
             ),
-            f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
+            f"  stopped   {self.stopped_by}{f': {self.failure}' if self.failure else ''}",
             *([f"  workers   {visits}"] if visits else []),
             *(
                 [f"  caution   {printable(str(self.settings['caution']))}"]

@@ -74,6 +74,11 @@ class Playlist(Video):
         """Seconds that decoding of all parts took, also for other playlists that share them."""
         return sum(part.decoding_s for part in {id(part): part for part in self.parts}.values())
 
+    @property
+    def starts_s(self) -> tuple[float, ...]:
+        """The second at which each part starts."""
+        return tuple(map(float, self._part_starts))
+
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the part that has the frame at a time, and the second in that part."""
         index, within_s = self._locate(time_s)
@@ -132,7 +137,10 @@ class Playlist(Video):
             keyframes_s += [start_s + time_s for time_s in inner_s if time_s < part.duration_s]
         is_free = all(marks.keyframes_s is None for marks in of_part.values())
         is_telling = all(marks.is_telling for marks in of_part.values())
-        return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes)
+        distinct_s = sum(
+            part.duration_s for part in {id(part): part for part in self.parts}.values()
+        )
+        return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes, distinct_s)
 
     def _locate(self, time_s: float) -> tuple[int, float]:
         """Return the index of the part that has the frame at a time, and the second in that part.

@@ -29,6 +29,8 @@ from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 
 MOST_LOOKS = 1280
 """The most frames of a video that are looked at: twenty for each cell of a root grid with K = 8."""
+MOST_REPEATS = 4
+"""Where a playlist repeats files, so many times more places are compared than frames looked at."""
 DENSEST_S = 0.5
 """Frames that are looked at for no reason are so far apart, however short a video is."""
 MOST_PLAYED = 128
@@ -106,6 +108,9 @@ class Marks(NamedTuple):
     """Whether its keyframes follow the picture, not only a beat."""
     changes: list[tuple[float, float]] = []  # noqa: RUF012 - a tuple has no default of its own
     """Where the size of its packets changes its level, and by how much."""
+    distinct_s: float = np.inf
+    """Length of the film in it that differs, if that is less than all: a playlist may repeat a
+    file, of which the same frames are looked at once."""
 
 
 @dataclass(frozen=True)
@@ -317,7 +322,10 @@ def find_shots(video: Film) -> Shots:
         FrameError: A frame could not be read this time.
     """
     marks = video.marks()
-    most = MOST_LOOKS
+    repeats = min(MOST_REPEATS, video.duration_s / marks.distinct_s)
+    if repeats >= 2:  # then most looks cost nothing
+        marks = marks._replace(is_telling=False)
+    most = int(MOST_LOOKS * max(1, repeats))
     most_played = MOST_PLAYED
     if marks.is_telling:
         width, height = video.size
@@ -330,7 +338,7 @@ def find_shots(video: Film) -> Shots:
     edges_s = [0.0, *_apart(sorted(strengths), video.duration_s), video.duration_s]
     pieces = _pieces(marks, edges_s, strengths, most, most_played)
 
-    seen = _look(video, [piece.look_s for piece in pieces])
+    seen = _look_once(video, [piece.look_s for piece in pieces])
     pieces = [piece for piece in pieces if piece.look_s in seen]
     if not pieces:
         return Shots(tuple(cuts_s))
@@ -441,6 +449,17 @@ def _nearest(
         bisect_left(keyframes_s, start_s - 1e-6) : bisect_left(keyframes_s, end_s)
     ]
     return min(inside_s, key=lambda time_s: abs(time_s - middle_s), default=None)
+
+
+def _look_once(video: Film, times_s: list[float]) -> dict[float, Pixels]:
+    """Return the thumbnail of each time that can be decoded; of equal frames, one is looked at."""
+    first_of = dict[tuple[int, float], float]()
+    equal_s = dict[float, float]()
+    for time_s in times_s:
+        part, within_s = video.locate(time_s)
+        equal_s[time_s] = first_of.setdefault((id(part), round(within_s, 6)), time_s)
+    seen = _look(video, list(first_of.values()))
+    return {time_s: seen[first_s] for time_s, first_s in equal_s.items() if first_s in seen}
 
 
 def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:

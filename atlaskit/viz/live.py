@@ -101,10 +101,13 @@ def pending(run: RunSource) -> int:
 
 def progress_text(run: RunSource) -> str:
     """Return the round and the calls, of which there are none before the first reply."""
-    calls, most = usage_of(run).calls, max_calls(run)
+    calls = usage_of(run).calls
+    most = max_calls(run)
     limit = f" of at most {most:,}" if most else ""
     now = max((event.round for event in run.trace), default=0)
-    return f"round {now} · {counted(calls, 'call')}{limit}" if calls else "no call yet"
+    if calls:
+        return f"round {now} · {counted(calls, 'call')}{limit}"
+    return "no call yet"
 
 
 def counts_text(run: RunSource) -> str:
@@ -155,8 +158,10 @@ class DrawingThread:
             cache: The cache that its images are read from and written to.
             is_timed: Whether the drawing changes with the time, and not only with the events.
         """
-        self._surface, self._is_timed = surface, is_timed
-        self._video, self._cache = video, cache
+        self._surface = surface
+        self._is_timed = is_timed
+        self._video = video
+        self._cache = cache
         self._queued: SimpleQueue[Event] = SimpleQueue()
         self._events = list[Event]()
         self._is_over = threading.Event()
@@ -227,7 +232,8 @@ class StatusLine:
     """
 
     def __init__(self) -> None:
-        self._began_s, self._shown = now_s(), ""
+        self._began_s = now_s()
+        self._shown = ""
 
     def draw(self, run: RunSource) -> None:
         """Update the line."""
@@ -307,7 +313,8 @@ class NotebookOutput:
         with self._lock:  # a drawing that hung must not replace the result
             if self._is_final:
                 return
-            self._is_final, data = is_final, {"text/html": html, "text/plain": text}
+            self._is_final = is_final
+            data = {"text/html": html, "text/plain": text}
             if self._handle is None:
                 self._handle = display(data, raw=True, display_id=True)  # type: ignore[no-untyped-call]
             else:
@@ -338,6 +345,8 @@ def _root(run: RunSource) -> Html:
 
 def event_row(index: int, event: Event) -> tuple[object, ...]:
     """Return an event as a row of a table under COLUMNS."""
-    tokens = event.usage.tokens if isinstance(event, Call | Failure) else ""
+    tokens: int | str = ""
+    if isinstance(event, Call | Failure):
+        tokens = event.usage.tokens
     worker = "" if event.worker is None else event.worker
     return index, event.kind, event.round, worker, untrusted(summary(event), 200), tokens

@@ -218,6 +218,13 @@ class TestEvaluate:
         with pytest.raises(InputError, match=told):
             self.run(given)
 
+    def test_questions_without_an_answer_are_asked_if_no_score_is_wanted(self, home: Path) -> None:
+        rows = [{"video": "films/match.mp4", "question": "Who?", "A": "x", "B": "y"}]
+        with pytest.raises(InputError, match="has no column 'answer'"):
+            self.run(rows)
+        table = self.run([*rows, {**rows[0], "question": "What?", "answer": "B"}], scored=False)
+        assert table["prediction"].tolist() == [1, 1] and table["score"].notna().tolist() == [False, True]
+
     def test_its_table_is_saved_and_read_with_and_without_a_card(self, home: Path) -> None:
         rows = self.run([{"video": "films/match.mp4", "question": "Q", "A": "x", "B": "y", "answer": "B"}])
         rows[rows["score"] > 0].save("saved.csv")

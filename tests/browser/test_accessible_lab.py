@@ -115,7 +115,7 @@ def test_nothing_in_jupyterlab_bars_anyone(window: Page, notebooks: Notebooks, w
     book = notebooks(setup, *PARTS.values())
     parts = ready(book)
     faults = list[str]()
-    for size, scheme in zip(SIZES, ("Light", "Dark"), strict=True):
+    for size, scheme in zip((*SIZES, "wide"), ("Light", "Dark", "Dark High Contrast"), strict=True):
         resize(window, size)
         theme(window, f"JupyterLab {scheme}")
         for number, (name, part) in enumerate(parts.items(), start=1):

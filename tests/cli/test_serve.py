@@ -85,3 +85,35 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
     if not words:
         assert f"some gigabytes, will be installed into {tmp_path / 'venv'}" in said
         assert "no NVIDIA GPU: Qwen/Qwen3-VL-2B-Instruct (4 GB of weights) will run on its processor" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("Qwen/Qwen3-VL-2B-Instruct", "4 GB"), ("someone/model", "of a size that is not known here")]
+)
+def test_no_download_begins_unasked_or_untold(
+    name: str, size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Also where there is a GPU, and vLLM is installed."""
+
+    def go_on(build: str) -> str:
+        raise ServerError("it went on")
+
+    install = "atlaskit.models.serving.install"
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-gpu")
+    monkeypatch.setattr(f"{install}.missing_in", lambda build: None)
+    monkeypatch.setattr(f"{install}.interpreter", go_on)
+    monkeypatch.setattr("atlaskit.models.serving.server.free_gpu", lambda: None)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    told = f"The weights of {name}, {size}, are not on this machine: they will be downloaded."
+    assert main(["serve", name, "--port", str(free_port())]) == 2
+    said = capsys.readouterr().err
+    assert told in said and "Pass --yes" in said and "it went on" not in said
+    with pytest.raises(ServerError, match="it went on"):
+        serve(name).start()
+    assert capsys.readouterr().err == f"atlaskit: {told}\n", "in Python"
+    weights = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "x"
+    weights.mkdir(parents=True)
+    (weights / "model.safetensors").touch()
+    assert main(["serve", name, "--port", str(free_port())]) == 2
+    assert "downloaded" not in capsys.readouterr().err

@@ -129,7 +129,8 @@ def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:
 
 NAMES = """
     ASR VLM AddToScratchpad Atlas AtlasError Backtrack Budget Cache Claim Dialect Embedder Expand
-    Finished Investigate MarkPromising Passage Prices Question Result Search Trace Zoom ask ask_each
+    Finished Investigate MarkPromising Passage PictureScout Prices Question Result Search TextScout Trace Zoom
+    ask ask_each
     baselines benchmarks cache diagnosis evaluate export metrics open_video open_videos plots question_of
     parameters read_passages read_rows replay scaling scouts serve
     statistics strategies transcribe view walk widgets

@@ -32,7 +32,9 @@ def vlm(
     family: TinyFamily = request.param
     directory = tmp_path_factory.mktemp("videos")
     make_families((family,), directory)
-    with serve(f"{directory / family.folder} --extra-body '{{\"presence_penalty\":2}}'", arguments=VIDEOS) as vlm:
+    may_read = ("--allowed-local-media-path", str(tmp_path_factory.getbasetemp()))
+    spec = f"{directory / family.folder} --extra-body '{{\"presence_penalty\":2}}'"
+    with serve(spec, arguments=(*VIDEOS, *may_read)) as vlm:
         yield vlm
 
 
@@ -70,3 +72,10 @@ def test_a_question_is_answered_from_a_video(vlm: VLM, world: World, tmp_path: P
     (call,) = result.calls
     assert call.image_tokens >= 8 * 4 * 2 and not call.estimated
     assert result.prediction is not None or "it was cut off" in call.failure
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+def test_the_server_reads_a_file_itself(vlm: VLM, film: World, tmp_path: Path) -> None:
+    result = native(film.video, film.questions[0], vlm=vlm, cache=Cache(tmp_path), frames=12, size=128, file=True)
+    (call,) = result.calls
+    assert call.image_tokens > 0 and not call.estimated and "read" not in call.failure

@@ -21,6 +21,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import with_look
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.opening import open_video
+from atlaskit.video.playlist import Playlist
 from atlaskit.video.readers import Pixels
 from atlaskit.video.shots import FEWEST_LOOKS, MOST_LOOKS, Marks, Shots, find_shots
 from atlaskit.video.subtitles import Subtitles
@@ -236,6 +237,17 @@ def test_where_a_container_tells_few_large_frames_are_looked_at(size: tuple[int,
     shots = find_shots(video)
     assert most / 2 < len(video.asked) <= most
     assert shots.moment(3990.0, 4010.0) == pytest.approx(4000.5, abs=0.5)
+
+
+def test_of_a_file_that_a_playlist_repeats_frames_are_looked_at_once() -> None:
+    """The looks that this saves lie closer, so that what is brief is seen in each repeat."""
+    game, other = Painted(numbered((30.0, 36.0, 60)), 150.0), Painted(numbered(), 150.0)
+    film = Playlist([game, other] * 60)
+    shots = find_shots(film)
+    assert len(set(game.asked)) == len(game.asked) <= MOST_LOOKS
+    for start_s in range(0, 60 * 300, 300):
+        shown_s = shots.moment(start_s, start_s + 150)
+        assert shown_s is not None and start_s + 30.0 <= shown_s < start_s + 36.0
 
 
 def test_no_more_frames_are_looked_at_than_the_limit() -> None:

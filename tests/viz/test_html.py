@@ -65,8 +65,10 @@ def test_a_cache_and_a_trace_say_what_they_hold(answered: Result, tmp_path: Path
     cache.put(recipe_key("reply", 1, a=1), b"{}")
     page = checked_html(cache)
     assert str(tmp_path) in page.text and "reply" in page.text and "again" in page.text
+    assert "0.0 kB" in page.text
     page = checked_html(answered.trace)
     assert f"{len(answered.trace):,}" in page.text and answered.stop in page.text
+    assert answered.question.text in page.text
 
 
 def test_a_view_shows_its_image_and_describes_its_grid(cache: Cache) -> None:

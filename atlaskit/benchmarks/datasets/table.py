@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import os
 import re
 import warnings
@@ -57,6 +56,9 @@ INTERVAL = re.compile(r"(.+?)\s*(?:[-–—]|\bto\b)\s*(.+)")
 _TIME = r"[\d:.,hms ]{1,20}"
 RANGE = re.compile(rf"{_TIME}(?:[-–—]|to){_TIME}(?:;{_TIME}(?:[-–—]|to){_TIME}){{0,1000}}")
 """An answer that is a time and a later one, or several such pairs."""
+WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,14})", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,15}[.]\d{1,15}|-?(?:0|[1-9]\d{0,14})", re.ASCII)
+"""Cells of a column of numbers; 007 is a name."""
 NONE_GIVEN = ("", "none", "no")
 """What a cell of subtitles holds where there are none to be read."""
 MOST_NAMED = 12
@@ -73,6 +75,7 @@ def table(
     root: str | Path | None = None,
     video: str | Path | Video | None = None,
     subtitles: bool = True,
+    scored: bool = True,
 ) -> Benchmark:
     """Load questions of your own from a table with one row a question.
 
@@ -99,6 +102,7 @@ def table(
             nowhere else; those of other rows are looked for in the current folder.
         video: The video of all rows that name none.
         subtitles: Whether the videos get their subtitles.
+        scored: Whether each row must have an answer. If not, a question may have none.
 
     Raises:
         InputError: A file cannot be read, a column is missing, or a cell is wrong; the message
@@ -109,11 +113,11 @@ def table(
         >>> bench.cases[0].question.choices
         ('red', 'blue')
     """
-    reading = _Table(source, root, video, subtitles)
+    reading = _Table(source, root, video, subtitles, scored)
     faults = []
     for place, cells in reading.rows:
         try:
-            reading.add(_Row(place, cells, reading.columns, reading.letters))
+            reading.add(_Row(place, cells, reading.columns, reading.letters, scored))
         except InputError as error:
             faults.append(error)
     if faults:
@@ -122,13 +126,17 @@ def table(
 
 
 def cases_of(
-    questions: Rows | Iterable[Case], video: str | Path | Video | None = None
+    questions: Rows | Iterable[Case],
+    video: str | Path | Video | None = None,
+    *,
+    scored: bool = True,
 ) -> Sequence[Case]:
     """Return cases from whatever holds questions.
 
     Args:
         questions: Cases, as a benchmark has them; questions about one video; or what `table` takes.
         video: The video of questions that name none.
+        scored: Whether each row of a table must have an answer.
 
     Raises:
         InputError: They are none of these, or `table` refuses them.
@@ -136,7 +144,7 @@ def cases_of(
     if isinstance(questions, Case | Question | Mapping):
         questions = [questions]
     if _is_file(questions) or _is_frame(questions):
-        return table(questions, video=video)
+        return table(questions, video=video, scored=scored)
     if not isinstance(questions, Iterable):
         raise InputError(
             f"Questions are a list of cases, rows or questions, or a table; got {questions!r:.80}."
@@ -146,11 +154,14 @@ def cases_of(
     if kinds <= {Case}:
         return items
     if kinds == {Mapping}:
-        return table(items, video=video)
+        return table(items, video=video, scored=scored)
     if kinds == {Question}:
         return _about_one(items, video)
-    odd = next((item for item in items if _kind_of(item) is None), None)
-    wrong = "a mixture of them" if odd is None else f"{type(odd).__name__} ({odd!r:.60})"
+    wrong = "a mixture of them"
+    for item in items:
+        if _kind_of(item) is None:
+            wrong = f"{type(item).__name__} ({item!r:.60})"
+            break
     raise InputError(
         "Each question must be a case of a benchmark, a row with a video and a question, or an "
         f"ak.Question (with video=…), and all alike; got {wrong}."
@@ -176,11 +187,13 @@ def _about_one(questions: Sequence[Question], video: str | Path | Video | None) 
         raise InputError(
             "A Question names no video: say which one with video=, or give rows with a video."
         )
-    opened = video if isinstance(video, Video) else open_video(video, subtitles="beside")
+    if not isinstance(video, Video):
+        video = open_video(video, subtitles="beside")
     cases = []
     for number, question in enumerate(questions):
-        named = question if question.id else replace(question, id=f"{opened.name}-{number}")
-        cases.append(Case(named, opened.name, Opened(opened)))
+        if not question.id:
+            question = replace(question, id=f"{video.name}-{number}")
+        cases.append(Case(question, video.name, Opened(video)))
     return cases
 
 
@@ -207,6 +220,7 @@ class _Row:
     cells: Mapping[str, Any]
     columns: Mapping[str, str]
     letters: Sequence[str]
+    scored: bool
 
     def fault(self, what: str, told: str) -> InputError:
         """Return the error of a wrong cell, by what it says or by the name of its column."""
@@ -217,7 +231,9 @@ class _Row:
     def value(self, what: str) -> Any:
         """Return what a cell holds; "" if there is no such column."""
         value = self.cells.get(self.columns.get(what, what), "")
-        return "" if value is None or value != value else value  # NaN is not itself
+        if value is None or value != value:  # NaN is not itself
+            return ""
+        return value
 
     def text(self, what: str) -> str:
         """Return a cell as a text."""
@@ -243,7 +259,9 @@ class _Row:
         while texts and not texts[-1]:
             texts.pop()
         in_one = choices_in(self.value("choices"))
-        where = "choices" if in_one or not self.letters else self.letters[0]
+        where = "choices"
+        if self.letters and not in_one:
+            where = self.letters[0]
         if texts and in_one:
             raise self.fault(
                 "choices", f"column {self.letters[0]!r} holds choices too; keep one of them."
@@ -254,7 +272,9 @@ class _Row:
                 where, f"{options.texts[0]!r:.60} is the only choice; write two, or none."
             )
         for number, choice in enumerate(options.texts):
-            column = self.letters[number] if texts else where
+            column = where
+            if texts:
+                column = self.letters[number]
             if not choice:
                 raise self.fault(column, "a choice is empty, and one after it is not.")
             if choice.casefold() in map(str.casefold, options.texts[:number]):
@@ -271,7 +291,8 @@ class _Row:
         for given, wanted in (("start", "end"), ("end", "start")):
             if not self.text(wanted):
                 raise self.fault(wanted, f"it is empty, and {given} is not: write both or none.")
-        start_s, end_s = self.time_s("start"), self.time_s("end")
+        start_s = self.time_s("start")
+        end_s = self.time_s("end")
         if end_s <= start_s:
             raise self.fault(
                 "end", f"{self.text('end')} is not after the start, {self.text('start')}."
@@ -291,12 +312,17 @@ class _Row:
         text = self.text("answer")
         if isinstance(answer, list | tuple) or RANGE.fullmatch(text) or (span and not text):
             return "when"
-        return "count" if text.isdecimal() else "open"
+        if text.isdecimal():
+            return "count"
+        return "open"
 
-    def answer(self, kind: Kind, options: Options, span: Span | None) -> Answered:
-        """Return the true answer."""
+    def answer(self, kind: Kind, options: Options, span: Span | None) -> Answered | None:
+        """Return the true answer; None if it is not known and need not be."""
         text = self.text("answer")
-        if not text and not (kind == "when" and span):
+        is_known = bool(text) or (kind == "when" and span is not None)
+        if not is_known and not self.scored:
+            return None
+        if not is_known:
             raise self.fault(
                 "answer", "it is empty, and a question without an answer cannot be scored."
             )
@@ -314,25 +340,24 @@ class _Row:
     def _choice(self, text: str, options: Options) -> int:
         by_letter = options.by_letter(text)
         by_text = options.by_text(text)
-        if by_text is None:
-            folded = [choice.casefold() for choice in options.texts]
-            by_text = folded.index(text.casefold()) if text.casefold() in folded else None
+        folded = [choice.casefold() for choice in options.texts]
+        if by_text is None and text.casefold() in folded:
+            by_text = folded.index(text.casefold())
         if by_letter is not None and by_text is not None and by_letter != by_text:
             raise self.fault(
                 "answer",
                 f"{text!r} is the letter of one choice and the text of another: write the text of "
                 "both in more words.",
             )
-        index = by_letter if by_text is None else by_text
-        if index is None:
-            letters = f"{options.letters[0]} to {options.letters[-1]}" if options.letters else "A"
-            number = " A number could count from 0 or from 1." if text.isdecimal() else ""
-            raise self.fault(
-                "answer",
-                f"{text!r:.60} is none of its choices: write the letter of one, {letters}, or its "
-                f"text.{number}",
-            )
-        return index
+        if by_text is not None:
+            return by_text
+        if by_letter is not None:
+            return by_letter
+        told = f"{text!r:.60} is none of its choices: write the letter of one"
+        told += f", {options.letters[0]} to {options.letters[-1]}, or its text."
+        if text.isdecimal():
+            told += " A number could count from 0 or from 1."
+        raise self.fault("answer", told)
 
     def _spans(self, text: str, span: Span | None) -> Answered:
         """Return the interval, or the intervals, of an answer."""
@@ -347,15 +372,20 @@ class _Row:
             match = INTERVAL.fullmatch(part.strip())
             if match is None:
                 raise self.fault("answer", f"{part.strip()!r:.60} is no interval: write 1:05-1:20.")
-            start_s, end_s = self.seconds("answer", match[1]), self.seconds("answer", match[2])
+            start_s = self.seconds("answer", match[1])
+            end_s = self.seconds("answer", match[2])
             if end_s <= start_s:
                 raise self.fault("answer", f"{part.strip()!r:.60} ends before it begins.")
             found.append((start_s, end_s))
-        return tuple(found) if len(found) > 1 else found[0]
+        if len(found) == 1:
+            return found[0]
+        return tuple(found)
 
 
 def text_of(value: Any) -> str:
     """Return what a cell holds as a person would write it."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(text_of, value))
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if hasattr(value, "total_seconds"):  # a duration of pandas
@@ -376,9 +406,10 @@ def choices_in(cell: Any) -> list[str]:
     stem, labelled = split_question(text)
     if labelled and not stem:
         return labelled
-    separator = next((each for each in SEPARATORS if each in text), None)
-    parts = [text] if separator is None else text.split(separator)
-    return [part.strip() for part in parts if part.strip()]
+    for separator in SEPARATORS:
+        if separator in text:
+            return [part.strip() for part in text.split(separator) if part.strip()]
+    return [text] if text else []
 
 
 class _Table:
@@ -390,6 +421,7 @@ class _Table:
         root: str | Path | None,
         video: str | Path | Video | None,
         subtitles: bool,
+        scored: bool,
     ) -> None:
         self.name, self.rows = _read(source)
         if not self.rows:
@@ -404,6 +436,7 @@ class _Table:
         self._folder = printable(str(self._root.absolute()), 200)
         self._video = video
         self._has_subtitles = subtitles
+        self._scored = scored
         headers = list(dict.fromkeys(str(name) for _, cells in self.rows for name in cells if name))
         self.columns = _columns_of(headers)
         rest = [name for name in headers if name not in self.columns.values()]
@@ -427,7 +460,7 @@ class _Table:
         wanted = [name for name in ("video", "question") if name not in self.columns]
         if self._video is not None and "video" in wanted:
             wanted.remove("video")
-        if not wanted and not {"answer", "start"} & self.columns.keys():
+        if self._scored and not wanted and not {"answer", "start"} & self.columns.keys():
             wanted = ["answer"]
         if wanted:
             raise InputError(
@@ -438,7 +471,8 @@ class _Table:
     def add(self, row: _Row) -> None:
         """Add the question of a row; raise InputError if a cell of it is wrong."""
         name, source = self._film(row)
-        options, span = row.options(), row.span()
+        options = row.options()
+        span = row.span()
         kind = row.kind(options, span)
         if kind == "choice" and not options.texts:
             raise row.fault("choices", "it is empty, and a question of kind 'choice' has choices.")
@@ -447,16 +481,12 @@ class _Table:
         if not text:
             raise row.fault("question", "it is empty.")
         own_id = self._id(row, name)
+        choices = options.texts if kind == "choice" else ()
+        fields: dict[str, Any] = {"id": own_id, "category": row.text("category")}
+        if span is not None and span != answer:
+            fields["positions_s"] = (span,)
         try:
-            question = Question(
-                text,
-                options.texts if kind == "choice" else (),
-                kind,
-                answer,
-                id=own_id,
-                category=row.text("category"),
-                positions_s=() if span is None or span == answer else (span,),
-            )
+            question = Question(text, choices, kind, answer, **fields)
         except InputError as error:
             raise InputError(f"{row.place}: {error}") from error
         self._check_times(row, name, source, question)
@@ -484,22 +514,24 @@ class _Table:
         """Return the name of a row's video, and its file."""
         name = row.text("video")
         if not name and self._video is not None:
-            given = self._video
-            return (
-                (given.name, given) if isinstance(given, Video) else (str(given), local_path(given))
-            )
+            if isinstance(self._video, Video):
+                return self._video.name, self._video
+            return str(self._video), local_path(self._video)
         if not name:
             raise row.fault("video", "it is empty: write the path of the video.")
         path = self._file(row, "video", name, VIDEO_SUFFIXES)
         root = self._root.resolve()
         own = path.resolve()
-        return own.relative_to(root).as_posix() if own.is_relative_to(root) else str(own), path
+        if own.is_relative_to(root):
+            return own.relative_to(root).as_posix(), path
+        return str(own), path
 
     def _file(self, row: _Row, column: str, name: str, suffixes: Sequence[str]) -> Path:
         """Return the file that a cell names, with or without its suffix."""
+        named = Path(name)
         try:
-            is_whole = "://" in name or name.startswith("~")
-            named = local_path(name) if is_whole else Path(name)
+            if "://" in name or name.startswith("~"):
+                named = local_path(name)
             local_path(self._root / named)
         except (InputError, VideoError) as error:
             raise row.fault(column, str(error)) from error
@@ -522,10 +554,10 @@ class _Table:
                 )
         folder = (self._root / forms[-1]).parent
         near = difflib.get_close_matches(Path(forms[-1]).name, _names_in(folder), 1)
-        hint = f"; did you mean {printable(near[0], 80)!r}?" if near else ""
-        raise row.fault(
-            column, f"there is no file {printable(name, 120)!r} in {self._folder}{hint or '.'}"
-        )
+        told = f"there is no file {printable(name, 120)!r} in {self._folder}"
+        if near:
+            raise row.fault(column, f"{told}; did you mean {printable(near[0], 80)!r}?")
+        raise row.fault(column, f"{told}.")
 
     def _lines(self, row: _Row, name: str, source: Path | Video) -> str | None:
         """Return the subtitles of a row's video, as `open_video` takes them."""
@@ -537,9 +569,10 @@ class _Table:
         if given:
             return str(self._file(row, "subtitles", given, ()))
         found = subtitles_beside(source)
-        if found is not None:
-            self._beside.add(name)
-        return None if found is None else str(found)
+        if found is None:
+            return None
+        self._beside.add(name)
+        return str(found)
 
     def _check_times(self, row: _Row, name: str, source: Path | Video, question: Question) -> None:
         """Raise InputError if a time of a row lies behind the end of its video."""
@@ -548,10 +581,9 @@ class _Table:
         last_s = max(end_s for _, end_s in question.evidence_s)
         if name not in self._lengths:
             try:
-                opened = source if isinstance(source, Video) else open_video(source)
+                self._lengths[name] = Opened(source)().duration_s
             except VideoError as error:
                 raise row.fault("video", str(error)) from error
-            self._lengths[name] = opened.duration_s
         if last_s > self._lengths[name] + END_S:
             column = "end" if row.text("end") else "answer"
             raise row.fault(
@@ -639,7 +671,9 @@ def _letters_of(headers: Sequence[str]) -> list[str]:
 
 def _mark(first: str, steps: int) -> str:
     """Return the letter or the number that comes so many steps after another."""
-    return str(int(first) + steps) if first.isdecimal() else chr(ord(first) + steps)
+    if first.isdecimal():
+        return str(int(first) + steps)
+    return chr(ord(first) + steps)
 
 
 def typed_column(values: Sequence[Any]) -> list[Any]:
@@ -647,24 +681,16 @@ def typed_column(values: Sequence[Any]) -> list[Any]:
 
     An empty cell is "" among texts, and missing among numbers.
     """
-    texts = [
-        ", ".join(map(text_of, each)) if isinstance(each, list | tuple) else text_of(each)
-        for each in values
-    ]
+    texts = [text_of(each) for each in values]
     given = [text for text in texts if text]
-    if given and all(re.fullmatch(r"-?(?:0|[1-9]\d{0,14})", text) for text in given):
-        return [int(text) for text in texts] if len(given) == len(texts) else _numbers(texts)
-    if given and all(
-        re.fullmatch(r"-?\d{1,15}[.]\d{1,15}|-?(?:0|[1-9]\d{0,14})", text) for text in given
-    ):
-        return _numbers(texts)
-    if len(given) == len(texts) and {text.lower() for text in given} <= {"true", "false"}:
+    is_full = len(given) == len(texts)
+    if is_full and all(map(WHOLE.fullmatch, given)):
+        return [int(text) for text in texts]
+    if given and all(map(NUMBER.fullmatch, given)):
+        return [float(text or "nan") for text in texts]
+    if is_full and {text.lower() for text in given} <= {"true", "false"}:
         return [text.lower() == "true" for text in texts]
     return texts
-
-
-def _numbers(texts: Sequence[str]) -> list[float]:
-    return [float(text) if text else math.nan for text in texts]
 
 
 def _exists(path: Path) -> bool:

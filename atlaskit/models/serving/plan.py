@@ -360,6 +360,9 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
             "vLLM is not here yet: it and PyTorch, some gigabytes, will be installed into "
             f"{missing}."
         )
+    download = download_of(model)
+    if download:
+        sentences.append(download)
     if build == "serve-cpu" and not Path(model).is_dir():
         try:
             size = f"{sizes_of(model).weights / 2**30:.0f} GB of "
@@ -414,15 +417,32 @@ def sizes_of(model: str) -> Sizes:
     )
 
 
+def download_of(model: str) -> str:
+    """Return the sentence about what has to be downloaded of a model; "" if it is here."""
+    if any(any(folder.glob("*.safetensors")) for folder in _folders_of(model)):
+        return ""
+    if Path(model).is_dir():  # whatever it holds, nothing is downloaded
+        return ""
+    try:
+        size = f"{sizes_of(model).weights / 2**30:.0f} GB"
+    except InputError:
+        size = "of a size that is not known here"
+    return f"The weights of {model}, {size}, are not on this machine: they will be downloaded."
+
+
+def _folders_of(model: str) -> list[Path]:
+    """Return where a model may lie on this machine."""
+    hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
+    return [Path(model), *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*")]
+
+
 def _config_of(model: str) -> tuple[dict[str, Any], int]:
     """Return the configuration of a model, and the bytes of its weights.
 
     Raises:
         InputError: If one of them is not known.
     """
-    hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
-    folders = [Path(model), *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*")]
-    for folder in folders:
+    for folder in _folders_of(model):
         path = folder / "config.json"
         if path.is_file():
             weights = sum(each.stat().st_size for each in folder.glob("*.safetensors"))

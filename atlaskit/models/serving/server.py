@@ -35,7 +35,7 @@ from atlaskit.models.protocol import CallControl, Model, Reply, Request, ServerE
 from atlaskit.models.serving import install
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment
 from atlaskit.models.serving.lock import Progress
-from atlaskit.models.serving.plan import concerns, fitting_build
+from atlaskit.models.serving.plan import concerns, download_of, fitting_build
 from atlaskit.models.serving.process import (
     POLL_S,
     KeptServer,
@@ -254,6 +254,8 @@ class Server:
             sentences = concerns(self.model, build, missing)
             if sentences:
                 self.agree(sentences)
+        elif download := download_of(self.model):  # in Python nobody is asked, but told
+            print(f"atlaskit: {download}", file=sys.stderr, flush=True)
         if build == "serve-gpu":
             free_gpu()
         python = str(self._python or install.interpreter(build))

@@ -120,10 +120,8 @@ def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
     def image() -> str:
         data = shrink_jpeg(read(), SHARP * max_width_px)
         width = min(max_width_px, Image.open(io.BytesIO(data)).width)
-        source, alt_text = (
-            f"data:image/jpeg;base64,{base64.b64encode(data).decode()}",
-            escape(plain_text(alt, 1_000)),
-        )
+        source = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+        alt_text = escape(plain_text(alt, 1_000))
         return (
             f'<img src="{source}" alt="{alt_text}" width="{width}" '
             'style="max-width:100%;height:auto">'
@@ -177,11 +175,15 @@ def _style(cell: object) -> str:
     """Return the style of a cell of a table that can be scrolled."""
     if type(cell) in (int, float):
         return _RIGHT
-    return _LONG if len(str(cell)) > _LONG_CHARS else _LEFT
+    if len(str(cell)) > _LONG_CHARS:
+        return _LONG
+    return _LEFT
 
 
 def _table(caption: str, inside: str) -> Html:
-    heading = tag("caption", caption, style=_LEFT) if caption else ""
+    heading = ""
+    if caption:
+        heading = tag("caption", caption, style=_LEFT)
     return tag(
         "table", Html(heading), Html(inside), style="border-collapse:collapse;margin:0.5em 0"
     )
@@ -201,4 +203,6 @@ def omitted(count: int, noun: str, where: str = "") -> str:
 
 def duration_text(seconds: float) -> str:
     """Return a duration: in seconds below a minute, else as a clock shows it."""
-    return f"{seconds:,.3g} s" if seconds < 60 else clock(seconds)
+    if seconds < 60:
+        return f"{seconds:,.3g} s"
+    return clock(seconds)

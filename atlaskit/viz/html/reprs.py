@@ -25,7 +25,7 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import Scratchpad, label_of
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.render import view as make_view
-from atlaskit.runs.events import Decision, Report, Review, Stop
+from atlaskit.runs.events import Decision, Report, Review, Start, Stop
 from atlaskit.runs.narrate import MAX_LISTED, TITLES, cited_frames, counted, percent, span_text
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
@@ -90,13 +90,16 @@ def view_caption(view: View) -> str:
 
 def view_description(view: View) -> str:
     """Return a view's cells, interval, depth, dead cells, and frames if not the middle ones."""
-    grid, frames = view.grid, FRAMES[view.look.sampling]
+    grid = view.grid
+    frames = FRAMES[view.look.sampling]
     has_depth = (grid.root_start_s, grid.root_end_s) == (
         0.0,
         view.video.duration_s,
     )  # a context scan has none
     description = grid_description(grid, view.dead, has_depth=has_depth)
-    return f"{description} · {frames}" if frames else description
+    if frames:
+        return f"{description} · {frames}"
+    return description
 
 
 def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
@@ -180,7 +183,9 @@ def evidence_image(sheet: Sheet) -> Html:
         frames = ", ".join(
             f"{item.label} at {clock(item.timestamp_s)}" for item in islice(shown, MAX_LISTED)
         )
-        more = f", and {len(shown) - MAX_LISTED} more" if len(shown) > MAX_LISTED else ""
+        more = ""
+        if len(shown) > MAX_LISTED:
+            more = f", and {len(shown) - MAX_LISTED} more"
         shown_sheet = replace(sheet, scratchpad=shown)
         return jpeg_image(shown_sheet.jpeg, f"Evidence frames: {frames}{more}.", SMALL_WIDTH_PX)
 
@@ -226,7 +231,8 @@ def observation(seen: Observation) -> Html:
 
 
 def _state_table(seen: Observation) -> Html:
-    state, grid = seen.state, seen.state.grid
+    state = seen.state
+    grid = seen.state.grid
     legal = sorted(
         seen.legal.cells.items(), key=lambda each: not each[1]
     )  # those without cells last
@@ -292,9 +298,14 @@ def result(result: Result) -> Html:
 
 
 def _answer_rows(result: Result) -> list[tuple[str, object]]:
-    words, truth = result.answer_in_words, result.truth_in_words
-    mark = f" {WITHOUT_EVIDENCE}" if result.without_evidence else ""
-    answer = Html(f"{untrusted(words, 2_000)}{mark}") if words else "no answer"
+    words = result.answer_in_words
+    truth = result.truth_in_words
+    mark = ""
+    if result.without_evidence:
+        mark = f" {WITHOUT_EVIDENCE}"
+    answer = "no answer"
+    if words:
+        answer = Html(f"{untrusted(words, 2_000)}{mark}")
     correct = {True: "yes", False: "no", None: "unknown"}[result.is_right]
     rows: list[tuple[str, object]] = [("answer", answer), ("correct", correct)]
     if truth:
@@ -314,7 +325,9 @@ def _answer_rows(result: Result) -> list[tuple[str, object]]:
 def _cited_by_decision(trace: Trace) -> str:
     """Return the frames that the last decision cites; empty if it cites none."""
     decisions = trace.of(Decision)
-    return cited_frames(decisions[-1].answer.get("supporting")) if decisions else ""
+    if decisions:
+        return cited_frames(decisions[-1].answer.get("supporting"))
+    return ""
 
 
 def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
@@ -338,7 +351,8 @@ def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
 
 
 def _choice_table(result: Result) -> Html:
-    judgements, rows = _judgements(result.trace), []
+    judgements = _judgements(result.trace)
+    rows = []
     for index, choice in enumerate(result.question.choices[:MAX_CHOICES]):
         marks = {"answer": index == result.choice, "correct": index == result.question.answer}
         marked_as = ", ".join(mark for mark, applies in marks.items() if applies)
@@ -382,40 +396,47 @@ def _cost_table(result: Result) -> Html:
         f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and "
         f"decoded {counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
     )
-    estimated = " Token counts are estimates." if result.total.estimated else ""
+    estimated = ""
+    if result.total.estimated:
+        estimated = " Token counts are estimates."
     return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))
 
 
 def trace(trace: Trace) -> Html:
-    """Show what a trace records: how many events of each kind, and how it ended."""
+    """Show what a trace records: the question, how many events of each kind, and how it ended."""
     counts = Counter(event.kind for event in trace)
+    starts = trace.of(Start)
     stops = trace.of(Stop)
+    asked = ""
+    if starts:
+        asked = str(starts[0].question.get("text", ""))
     rows: list[tuple[str, object]] = [
         ("events", len(trace)),
         ("rounds", max((event.round for event in trace), default=0)),
     ]
     rows += [(TITLES[kind], count) for kind, count in counts.items()]
-    rows += [("stopped by", untrusted(stops[-1].stop))] if stops else []
-    return card(title("Trace", ""), fact_table(rows))
+    if stops:
+        rows.append(("stopped by", untrusted(stops[-1].stop)))
+    return card(title("Trace of a run", asked), fact_table(rows))
 
 
 def cache(cache: Cache) -> Html:
     """Show what a cache holds by kind, and whether it is drawn again or paid for again."""
+    known = kinds()
     rows = []
     for name, row in cache.stats().items():
-        is_drawn = name in kinds() and kinds()[name].is_image
-        lost = "is drawn again from the video" if is_drawn else "is asked for, or found, again"
-        rows.append(
-            (
-                untrusted(name, 40),
-                row["entries"],
-                row["bytes"] / 1e6,
-                row["hits"],
-                row["misses"],
-                lost,
-            )
-        )
-    columns = ("kind", "entries", "MB", "hits", "misses", "without it")
-    return card(
-        title("Cache", str(cache.directory or "in memory")), table("Entries by kind", columns, rows)
-    )
+        lost = "is asked for, or found, again"
+        if name in known and known[name].is_image:
+            lost = "is drawn again from the video"
+        size = _size_text(row["bytes"])
+        rows.append((untrusted(name, 40), row["entries"], size, row["hits"], row["misses"], lost))
+    where = str(cache.directory or "in memory")
+    columns = ("kind", "entries", "size", "hits", "misses", "without it")
+    return card(title("Cache", where), table("Entries by kind", columns, rows))
+
+
+def _size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    if count >= 1e6:
+        return f"{count / 1e6:,.1f} MB"
+    return f"{count / 1e3:,.1f} kB"

@@ -69,7 +69,8 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     import seaborn as sns
 
     check_rows(rows, ["duration_s", "master_tokens", "worker_tokens"])
-    by, is_split = ["duration_s", "model"], len(models_in(rows)) > 1
+    by = ["duration_s", "model"]
+    is_split = len(models_in(rows)) > 1
     rows = rows.reset_index(drop=True).assign(
         both=rows["master_tokens"].to_numpy() + rows["worker_tokens"].to_numpy()
     )
@@ -275,7 +276,8 @@ def pareto(
             "markers": markers,
         }
         sns.scatterplot(compared, x=cost, y=column, **shared, s=55, edgecolor=INK, zorder=3, ax=ax)
-        steps, right = front(compared[cost].tolist(), compared[column].tolist()), ax.get_xlim()[1]
+        steps = front(compared[cost].tolist(), compared[column].tolist())
+        right = ax.get_xlim()[1]
         x, y = zip(*steps, (right, steps[-1][1]), strict=True)
         sns.lineplot(
             x=x,
@@ -326,7 +328,8 @@ def front(costs: Sequence[float], scores: Sequence[float]) -> list[tuple[float, 
 
 def _scale(ax: Axes, costs: pd.Series) -> None:
     """Scale the axis of costs."""
-    low, high = float(costs.min()), float(costs.max())
+    low = float(costs.min())
+    high = float(costs.max())
     if low > 0:
         ax.set_xscale("log")
         ax.set_xlim(low / MARGIN, high * MARGIN)

@@ -147,7 +147,8 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         >>> ax = ak.plots.path(result)
         >>> paths = ak.plots.save(ax, "figures", "path")
     """
-    reports, duration_s = result.trace.of(Report), result.sheet.video.duration_s
+    reports = result.trace.of(Report)
+    duration_s = result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_VISITS
     steps = [_steps_of(report, result) for report in reports]
     visits = (
@@ -159,7 +160,8 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         "evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence]
     )
     seen = shaded(result.coverage, MAX_PARTS)
-    spans, shades = [part[:2] for part in seen], [part[2] for part in seen]
+    spans = [part[:2] for part in seen]
+    shades = [part[2] for part in seen]
     coverage = [Lane("seen", spans, shades=shades, colour=categorical(0))] if seen else []
     lanes = [
         evidence,
@@ -170,7 +172,9 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         told = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
-        filled = "" if is_by_visit else " · filled: evidence was added"
+        filled = " · filled: evidence was added"
+        if is_by_visit:
+            filled = ""
         ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}{told}")
         set_title(ax, _title(result))
     return ax
@@ -223,7 +227,8 @@ def _title(result: Result) -> str:
 
 def _worker_lanes(result: Result) -> list[Lane]:
     """Return the regions that each worker explored, filled where it added evidence."""
-    reports, lanes = result.trace.of(Report), list[Lane]()
+    reports = result.trace.of(Report)
+    lanes = list[Lane]()
     for worker in sorted({report.worker or 0 for report in reports}):
         own = [report for report in reports if (report.worker or 0) == worker]
         filled, outlined = (
@@ -245,7 +250,9 @@ def _draw_intervals(ax: Axes, result: Result) -> str:
         ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
     for start_s, end_s in result.intervals:
         ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6)
-    truth = " · green: the truth" if result.question.evidence_s else ""
+    truth = ""
+    if result.question.evidence_s:
+        truth = " · green: the truth"
     return f"{truth}{' · hatched: the answer' if result.intervals else ''}"
 
 
@@ -253,7 +260,8 @@ def _visit_lane(report: Report, steps: Sequence[Step | Look]) -> Lane:
     start_s, end_s = report.interval_s
     times_s = [item.timestamp_s for step in steps for item in step.found]
     found = [(time_s, "") for time_s in times_s if start_s <= time_s < end_s]
-    name, colour = f"round {report.round}, worker {report.worker}", beside_truth(report.worker or 0)
+    name = f"round {report.round}, worker {report.worker}"
+    colour = beside_truth(report.worker or 0)
     return Lane(name, filled=[report.interval_s], moments=found, colour=colour)
 
 
@@ -319,7 +327,8 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
     with figure_style():
         figure = plt.figure(figsize=REWARDS_IN, layout="constrained")
         grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(2.1, 1))
-        sheet, times = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+        sheet = figure.add_subplot(grid[0, 0])
+        times = figure.add_subplot(grid[1, 0])
         _draw_framed(sheet, view, shown["truth"].iloc[0])
         _draw_times(times, view, shown, policies)
         _draw_scores(figure.add_subplot(grid[:, 1]), rows, policies)
@@ -334,7 +343,8 @@ def _draw_framed(ax: Axes, view: View, truth: Collection[Span]) -> None:
     """Draw the view, and a frame around each cell that holds a part of the truth."""
     from matplotlib.patches import Rectangle
 
-    image, k = np.asarray(view.small((VIEW_PX, VIEW_PX))), view.grid.k
+    image = np.asarray(view.small((VIEW_PX, VIEW_PX)))
+    k = view.grid.k
     height, width = image.shape[:2]
     ax.imshow(image)
     ax.set_axis_off()
@@ -380,7 +390,8 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
         capsize=0.1,
         ax=ax,
     )
-    means, sizes = rows.groupby("policy")["score"].mean(), rows["policy"].value_counts()
+    means = rows.groupby("policy")["score"].mean()
+    sizes = rows["policy"].value_counts()
     labels = ["\n".join([*policy.split(" "), f"{means[policy]:.2f}"]) for policy in policies]
     ax.set_xticks(range(len(policies)), labels, fontsize=SMALL_PT)
     ax.set(ylim=(-0.03, 1.05), xlabel="", ylabel="mean score")

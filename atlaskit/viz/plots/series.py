@@ -60,7 +60,9 @@ def check_rows(rows: pd.DataFrame, columns: Sequence[str]) -> None:
 
 def models_in(rows: pd.DataFrame) -> list[str]:
     """Return the models of a table in their order; [""] if it does not tell them apart."""
-    return list(dict.fromkeys(map(str, rows["model"]))) if "model" in rows.columns else [""]
+    if "model" in rows.columns:
+        return list(dict.fromkeys(map(str, rows["model"])))
+    return [""]
 
 
 def who_answered(rows: pd.DataFrame) -> str:
@@ -100,7 +102,8 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
         each for each in ("method", "model") if each in rows.columns and rows[each].nunique() > 1
     ]:
         rows["series"] = rows[parts].astype(str).agg(", ".join, axis=1)
-    models, looks = models_in(rows), dict[str, Look]()
+    models = models_in(rows)
+    looks = dict[str, Look]()
     for _, row in rows.drop_duplicates("series").iterrows():
         index = models.index(str(row.get("model", "")))
         looks[row["series"]] = (
@@ -174,7 +177,9 @@ def cluster_of(rows: pd.DataFrame) -> str:
         InputError: The table has no column `video`.
     """
     check_columns(rows, ["video"])
-    return "seed" if "seed" in rows.columns and rows["seed"].notna().all() else "video"
+    if "seed" in rows.columns and rows["seed"].notna().all():
+        return "seed"
+    return "video"
 
 
 def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean") -> str:
@@ -185,14 +190,18 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
         means: A table of `statistics.accuracy`.
         column: The column of means.
     """
-    clusters = "worlds" if cluster_of(rows) == "seed" else "videos"
+    clusters = "videos"
+    if cluster_of(rows) == "seed":
+        clusters = "worlds"
     known = means[means["low"].notna()]
     if not len(known):
         return f"a single {clusters[:-1]}, so no intervals"
     is_exact = ((known[column] == known["low"]) & (known[column] == 0)) | (
         (known[column] == known["high"]) & (known[column] == 1)
     )
-    exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
+    exact = ""
+    if is_exact.any():
+        exact = "; exact binomial where all scores are the same"
     return f"95 % intervals (clustered by {clusters}{exact})"
 
 

@@ -103,7 +103,9 @@ def sample(sizes: Iterable[int], each: str = "") -> str:
         sizes: Numbers of questions, such as one for each point.
         each: What each of them is the number of, such as "a point"; empty for the whole figure.
     """
-    least, most = min(found := list(sizes)), max(found)
+    found = list(sizes)
+    least = min(found)
+    most = max(found)
     n = f"n = {most}" if least == most else f"n = {least} to {most}"
     if most < FEW:
         return f"{n}: shows that it runs, nothing else"
@@ -130,7 +132,9 @@ def duration_label(duration_s: float) -> str:
     """Return the axis label of a duration: 0.146 s, 12.5 min, 10 h."""
     if duration_s < 60:
         return f"{duration_s:.3g} s"
-    return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"
+    if duration_s < 3600:
+        return f"{duration_s / 60:.3g} min"
+    return f"{duration_s / 3600:.3g} h"
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -188,12 +192,10 @@ def label_ends(ax: Axes, labels: Sequence[str]) -> None:
     line_height = 1.4 * NOTE_PT * figure.dpi / 72 / ax.bbox.height  # as a share of the axes
     heights = [line_height * (label.count("\n") + 1) for label in labels]
     wanted = [ax.transAxes.inverted().transform(ax.transData.transform(end))[1] for end in ends]
-    order, tops, free, top = (
-        sorted(range(len(labels)), key=wanted.__getitem__),
-        dict[int, float](),
-        0.0,
-        1.0,
-    )
+    order = sorted(range(len(labels)), key=wanted.__getitem__)
+    tops = dict[int, float]()
+    free = 0.0
+    top = 1.0
     for index in order:
         tops[index] = free = max(wanted[index] + heights[index] / 2, free + heights[index])
     for index in reversed(order):

@@ -77,7 +77,8 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         )
     rows, looks = with_series(rows)
     means = accuracy(rows, ["series", "duration_s"], column=column)
-    names, durations = looks["hue_order"], sorted(rows["duration_s"].unique())
+    names = looks["hue_order"]
+    durations = sorted(rows["duration_s"].unique())
     has_growth = "tokens" in column and len(durations) > 1
     with styled_axes(ax) as ax:
         draw_means(ax, rows, ("duration_s", column), looks, log_scale=(True, False), legend=False)
@@ -89,8 +90,12 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
             _growth(rows[rows["series"] == name], column) if has_growth else "" for name in names
         ]
         label_ends(ax, [f"{name}{b}" for name, b in zip(names, growths, strict=True)])
-        growth = f"b: {column.replace('_', ' ')} ~ duration^b" if has_growth else ""
-        aside = "series stand side by side" if len(names) > 1 else ""
+        growth = ""
+        if has_growth:
+            growth = f"b: {column.replace('_', ' ')} ~ duration^b"
+        aside = ""
+        if len(names) > 1:
+            aside = "series stand side by side"
         notes = (
             who_answered(rows),
             sample(means["questions"], "a point"),
@@ -223,7 +228,8 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
     k = k or (int(rows["k"].max()) if "k" in rows else 8)
     rows, looks = with_series(rows)
     means = accuracy(rows, ["series", "max_depth"])
-    depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
+    depths = sorted(rows["max_depth"].unique())
+    is_split = len(looks["hue_order"]) > 1
     with figure_style():
         pair = plt.subplots(
             2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN)
@@ -241,7 +247,9 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
         below.set_xlabel("maximum depth, and its resolution")
         for ax in pair if is_split else ():
             label_ends(ax, looks["hue_order"])
-        aside = "models stand side by side" if is_split else ""
+        aside = ""
+        if is_split:
+            aside = "models stand side by side"
         notes = (
             who_answered(rows),
             sample(means["questions"], "a point"),
@@ -346,7 +354,8 @@ def _lines(means: pd.DataFrame) -> pd.DataFrame:
     """Return the points of Amdahl's bound, and of the seconds at each number's own workload."""
     import pandas as pd
 
-    x, first_s = means["workers"], means["normalised_seconds"].iloc[0]
+    x = means["workers"]
+    first_s = means["normalised_seconds"].iloc[0]
     factors = np.geomspace(1, x.iloc[-1] / x.iloc[0], CURVE_POINTS)
     bound_s = first_s / amdahl(means["serial_share"].iloc[0], factors)
     bound = pd.DataFrame({"workers": x.iloc[0] * factors, "seconds": bound_s, "line": "bound"})

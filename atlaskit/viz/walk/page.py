@@ -87,9 +87,11 @@ def html(result: Result) -> str:
         >>> ak.walk.html(result)[:15].lower()
         '<!doctype html>'
     """
-    run, code = open_run(result), script(*PAGE)
+    run = open_run(result)
+    code = script(*PAGE)
     found = pictures(run)
-    summary, (images, missing) = summarize(run, found), _embed(found)
+    summary = summarize(run, found)
+    images, missing = _embed(found)
     content = {
         "run": summary,
         "steps": list(steps.steps(run, found)),
@@ -124,7 +126,8 @@ def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
     The map and the last sheet come first: a page of a long run has no place for all images.
     """
     max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
-    uris, missing = [""] * len(found.images), dict[int, str]()
+    uris = [""] * len(found.images)
+    missing = dict[int, str]()
     order = sorted(
         range(len(found.images)), key=lambda number: number not in (found.map, found.sheet)
     )

@@ -65,7 +65,9 @@ class Marker:
     """Returns the outlines for the images of one run."""
 
     def __init__(self, run: RunSource) -> None:
-        self._run, self._moments, self._findings = run, moments_of(run), FindingSteps(run.trace)
+        self._run = run
+        self._moments = moments_of(run)
+        self._findings = FindingSteps(run.trace)
 
     def marks(self, event: Event, what: str, view: ViewRecord | None = None) -> list[Mark]:
         """Return the outlines for one image of an event.
@@ -83,7 +85,8 @@ class Marker:
         return []
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
-        k, grid = view.k or self._run.k, grid_of_view(view, self._run)
+        k = view.k or self._run.k
+        grid = grid_of_view(view, self._run)
         if k is None:
             return
         cells = range(min(k * k, MAX_CELLS))
@@ -198,7 +201,9 @@ class Pictures:
 
 def pictures(run: RunSource) -> Pictures:
     """Return the images that a run showed; none is drawn yet."""
-    found, marker, labels = Pictures(), Marker(run), [item.label for item in run.evidence]
+    found = Pictures()
+    marker = Marker(run)
+    labels = [item.label for item in run.evidence]
     drawn = {} if run.video is None else _drawn_again(found, run, run.video)
     for place, event in enumerate(run.trace):
         for what, view, key, description in _images_named_by(event, run):
@@ -207,7 +212,8 @@ def pictures(run: RunSource) -> Pictures:
                 continue
             cached = DrawnImage(None, _cache_reader(key, run))
             shown = cached if picture is None else DrawnImage(picture.size, picture.jpeg)
-            image, description = found.add(key, shown), plain_text(description, 1_000)
+            image = found.add(key, shown)
+            description = plain_text(description, 1_000)
             found.by_event[place].append(
                 (image, description, shown.size, marker.marks(event, what, view))
             )
@@ -278,7 +284,9 @@ def _images_named_by(
     shown, sheet = (getattr(event, name, None) for name in ("shown", "sheet"))
     for view in replay.views_of(event):
         grid = grid_of_view(view, run)
-        about = f": {grid_description(grid, view.dead)}" if grid is not None else ""
+        about = ""
+        if grid is not None:
+            about = f": {grid_description(grid, view.dead)}"
         yield "view", view, view.key, f"A contact sheet{about}."
     if isinstance(shown, ShownRecord) and isinstance(event, Step):
         action = event.action

@@ -62,7 +62,9 @@ def merged_in(event: Event) -> Sequence[Evidence]:
     """Return the evidence that an event added to M+."""
     if isinstance(event, Report):
         return event.kept
-    return event.found if isinstance(event, Cite | Plan) else ()
+    if isinstance(event, Cite | Plan):
+        return event.found
+    return ()
 
 
 class FindingSteps:
@@ -79,7 +81,9 @@ class FindingSteps:
 
     def of(self, time_s: float | None) -> int | None:
         """Return the index of the event that first found the frame at a time; None if none did."""
-        return None if time_s is None else self._steps.get(time_s)
+        if time_s is None:
+            return None
+        return self._steps.get(time_s)
 
     def of_label(self, label: str) -> int | None:
         """Return the same for the frame with a label in M+."""
@@ -121,7 +125,9 @@ def path_of(event: Event) -> list[int] | None:
     place = event if isinstance(event, Report) else getattr(event, "view", None)
     if isinstance(event, Scout):
         return list(event.path)
-    return None if place is None else _path(place.path, place.shift)
+    if place is None:
+        return None
+    return _path(place.path, place.shift)
 
 
 def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
@@ -164,7 +170,9 @@ def _describe(path: Path, run: RunSource) -> dict[str, Any]:
     if grid is None:
         return {"told": name, "holds": "", "span": None}
     count = len(run.evidence.within(grid.start_s, grid.end_s))
-    holds = f"{counted(count, 'frame')} of evidence" if count else ""
+    holds = ""
+    if count:
+        holds = f"{counted(count, 'frame')} of evidence"
     if not count and run.memory.dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
         holds = "dead zone"
     span = grid.start_s, grid.end_s
@@ -252,7 +260,9 @@ def _row(
             0
         ].step
     sight, cell = found
-    shown = "it was shown" if is_exact else "a cell that covers it was shown"
+    shown = "a cell that covers it was shown"
+    if is_exact:
+        shown = "it was shown"
     place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
     dropped = _reported(moment, run)
     fate = "not reported" if dropped is None else f"reported as [{dropped}] but not kept"

@@ -51,7 +51,9 @@ class RunSource:
     def settings(self) -> Mapping[str, Any]:
         """The settings that the trace begins with; none for a trace without a start."""
         starts = self.trace.of(Start)
-        return starts[0].settings if starts else {}
+        if not starts:
+            return {}
+        return starts[0].settings
 
     @cached_property
     def question(self) -> Question | None:
@@ -69,20 +71,16 @@ class RunSource:
     @property
     def answer(self) -> str | None:
         """The answer in words; None if there is none."""
-        return (
-            None
-            if self.question is None
-            else in_words(self.question, self.prediction, self.video) or None
-        )
+        if self.question is None:
+            return None
+        return in_words(self.question, self.prediction, self.video) or None
 
     @property
     def truth(self) -> str:
         """The true answer in words; empty where it is not known."""
-        return (
-            ""
-            if self.question is None
-            else in_words(self.question, self.question.answer, self.video)
-        )
+        if self.question is None:
+            return ""
+        return in_words(self.question, self.question.answer, self.video)
 
     @property
     def is_right(self) -> bool | None:
@@ -94,9 +92,13 @@ class RunSource:
     @property
     def answer_line(self) -> str:
         """The answer in words, whether it is right, and what stopped the run."""
-        stop = f"; stopped by: {self.stop}" if self.stop else ""
+        stop = ""
+        if self.stop:
+            stop = f"; stopped by: {self.stop}"
+        if self.answer is None and self.truth:
+            return f"No answer (truth: {self.truth}){stop}."
         if self.answer is None:
-            return f"No answer{f' (truth: {self.truth})' if self.truth else ''}{stop}."
+            return f"No answer{stop}."
         judged = verdict(self.is_right, self.truth, has_evidence=bool(self.evidence))
         return f"Answer: {self.answer}{judged}{stop}"
 
@@ -123,24 +125,26 @@ class RunSource:
     def k(self) -> int | None:
         """Cells per side of a grid; None for a run without grids."""
         k = self.settings.get("k")
-        return k if type(k) is int and 1 < k <= MAX_K else None
+        if type(k) is int and 1 < k <= MAX_K:
+            return k
+        return None
 
     @cached_property
     def within(self) -> Span | None:
         """The interval of the root grid in seconds; None if neither video nor regions tell it."""
-        span_s = (
-            self.video.duration_s if self.video is not None else _root_span_s(self.trace, self.k)
-        )
-        return None if span_s is None else searched(self.settings, span_s)
+        if self.video is not None:
+            return searched(self.settings, self.video.duration_s)
+        span_s = _root_span_s(self.trace, self.k)
+        if span_s is None:
+            return None
+        return searched(self.settings, span_s)
 
     @cached_property
     def coverage(self) -> Coverage | None:
         """How finely each part was seen; None where the interval that was searched is not known."""
-        return (
-            None
-            if self.within is None
-            else coverage_of(self.trace, self.within, dict(self.settings))
-        )
+        if self.within is None:
+            return None
+        return coverage_of(self.trace, self.within, dict(self.settings))
 
     @property
     def edges_s(self) -> tuple[float, ...]:
@@ -150,7 +154,9 @@ class RunSource:
     @property
     def scope(self) -> str:
         """What the root grid spans, in words."""
-        return "searched part" if "within" in self.settings else "video"
+        if "within" in self.settings:
+            return "searched part"
+        return "video"
 
 
 def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:
@@ -174,9 +180,9 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
             f"{type(run).__name__}."
         )
     trace = trace_of(run)
-    return RunSource(
-        trace, trace, video, cache or (default_cache() if video is None else video.cache)
-    )
+    if cache is None:
+        cache = default_cache() if video is None else video.cache
+    return RunSource(trace, trace, video, cache)
 
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:
@@ -189,13 +195,14 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
         return ABSENT
     try:
         if question.kind == "when":
-            spans = merged(map(_span, answer["intervals"] if question.several else [answer]))
+            intervals = answer["intervals"] if question.several else [answer]
+            spans = merged(map(_span, intervals))
             prediction: Any = spans if question.several else spans[0]
         else:
-            prediction = (
-                answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
-            )
-        # This raises for an answer of another kind.
+            prediction = answer["answer"]
+            if isinstance(prediction, str):
+                prediction = prediction.strip()
+        # Raises for an answer of another kind.
         Question(question.text, question.choices, question.kind, prediction)
     except (KeyError, TypeError, IndexError, InputError):
         return None

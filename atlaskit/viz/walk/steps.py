@@ -204,11 +204,9 @@ def _bounded(rows: Sequence[Row], max_chars: int) -> list[Row]:
         for name, text, step in rows[:MAX_ROWS]
         if text
     ]
-    return (
-        [*shown, ("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None)]
-        if len(rows) > MAX_ROWS
-        else shown
-    )
+    if len(rows) > MAX_ROWS:
+        return [*shown, ("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None)]
+    return shown
 
 
 def _cost(event: Event) -> str:
@@ -218,9 +216,9 @@ def _cost(event: Event) -> str:
     about = "about " if usage.estimated else ""
     prompt = f"{about}{usage.prompt_tokens:,} prompt tokens"
     details = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
-    thought = (
-        f" ({usage.reasoning_tokens:,} of them for its thought)" if usage.reasoning_tokens else ""
-    )
+    thought = ""
+    if usage.reasoning_tokens:
+        thought = f" ({usage.reasoning_tokens:,} of them for its thought)"
     completion = f"{usage.completion_tokens:,} completion tokens{thought}"
     return f"{counted(usage.calls, 'call')}, {prompt} ({details}), {completion}"
 

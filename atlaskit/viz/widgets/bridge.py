@@ -116,9 +116,11 @@ class PageOwner(ABC):
 
         publish: Callable[..., None] = publish_display_data
         try:
-            widget, note = self.widget, ""
+            widget = self.widget
+            note = ""
         except AtlasError as error:
-            widget, note = None, paragraph(str(error))
+            widget = None
+            note = paragraph(str(error))
         content = f"<style>{_HIDE_MISSING}</style>{self._repr_html_()}{note}"
         framed = f'<div class="{STATIC_CLASS}">{content}</div>'
         publish({"text/html": framed, "text/plain": repr(self)})
@@ -174,7 +176,9 @@ class Debouncer:
     def __init__(self, name: str) -> None:
         # The thread ends when this object is garbage-collected.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"atlaskit-{name}")
-        self._lock, self._newest, self._done = threading.Condition(), 0, 0
+        self._lock = threading.Condition()
+        self._newest = 0
+        self._done = 0
 
     def submit(self, job: Callable[[IsLatest], None], *, is_kept: bool = False) -> None:
         """Run a job, unless a newer one is submitted before it starts.

@@ -110,10 +110,8 @@ class RunTable(PageOwner):
         Raises:
             InputError: The rows are not those of an evaluation, or the file cannot be read.
         """
-        self._path, self._written = (
-            Path(rows) if isinstance(rows, str | Path) else None,
-            (Path(), 0),
-        )
+        self._path = Path(rows) if isinstance(rows, str | Path) else None
+        self._written = (Path(), 0)
         self.cache = cache or default_cache()
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, self.send)
@@ -190,7 +188,8 @@ class RunTable(PageOwner):
             return
         try:
             rows = tables.load(written[0])
-            keys, places = _keys(rows), {key: place for place, key in enumerate(_keys(self.rows))}
+            keys = _keys(rows)
+            places = {key: place for place, key in enumerate(_keys(self.rows))}
             is_other = not places.keys() <= set(keys)
             if not is_other:
                 rows = rows.iloc[
@@ -257,10 +256,12 @@ class RunTable(PageOwner):
             )
         path = self.rows["trace"][number]
         if isinstance(path, str) and path:
-            return path if self._traces is None else str(tables.own_trace(path, self._traces))
-        failure = (
-            plain_text(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
-        )
+            if self._traces is None:
+                return path
+            return str(tables.own_trace(path, self._traces))
+        failure = ""
+        if "failure" in self.rows.columns:
+            failure = plain_text(self.rows["failure"][number], 300)
         raise InputError(
             f"Row {number} has no trace, because its run failed: "
             f"{failure or 'no reason was recorded.'}"
@@ -268,13 +269,16 @@ class RunTable(PageOwner):
 
     def _video(self, number: int) -> Video | None:
         """Return the video of a row, or None; raise VideoError if it cannot be opened."""
-        video = self.rows["video"][number] if "video" in self.rows.columns else ""
+        video = ""
+        if "video" in self.rows.columns:
+            video = self.rows["video"][number]
         case = self._cases.get((video, self.rows["id"][number]))
         return None if case is None else case.opened()
 
     def _repr_html_(self) -> Html:
         """Return the static picture: the first rows."""
-        count, outcomes = len(self.rows), self.rows["outcome"].value_counts()
+        count = len(self.rows)
+        outcomes = self.rows["outcome"].value_counts()
         caption = (
             f"{counted(count, 'row')}: "
             f"{', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
@@ -295,7 +299,8 @@ class RunTable(PageOwner):
 
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
     """Return what tells each row from all others: KEY_COLUMNS, and how often they came before."""
-    seen, keys = Counter[tuple[object, ...]](), list[tuple[object, ...]]()
+    seen = Counter[tuple[object, ...]]()
+    keys = list[tuple[object, ...]]()
     for values in rows[[name for name in KEY_COLUMNS if name in rows.columns]].itertuples(
         index=False, name=None
     ):
@@ -343,7 +348,9 @@ def _plain(value: Any) -> Any:
         or (isinstance(value, float) and abs(value) < float("inf"))
     ):
         return value
-    return None if value != value else plain_text(value, MAX_CHARS)
+    if value != value:
+        return None
+    return plain_text(value, MAX_CHARS)
 
 
 def means_text(rows: pd.DataFrame) -> str:
@@ -354,10 +361,14 @@ def means_text(rows: pd.DataFrame) -> str:
     """
     if not len(rows):
         return "no rows, so no accuracy"
-    column = "score" if "score" in rows.columns else "right"
+    column = "right"
+    if "score" in rows.columns:
+        column = "score"
     if rows[column].isna().all():
         return f"{counted(len(rows), 'question')}, whose true answers are not known"
-    name = "accuracy" if set(rows[column].astype(float)) <= {0.0, 1.0} else "mean score"
+    name = "mean score"
+    if set(rows[column].astype(float)) <= {0.0, 1.0}:
+        name = "accuracy"
     if "method" not in rows.columns or rows["method"].nunique() < 2:
         return _mean_text(rows, column, name)
     groups = rows.groupby("method", sort=False)
@@ -397,4 +408,6 @@ def csv_bytes(rows: pd.DataFrame) -> bytes:
 
 
 def _as_text(value: Any) -> Any:
-    return as_cell(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return as_cell(value)
+    return value

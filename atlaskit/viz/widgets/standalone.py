@@ -91,7 +91,8 @@ async def _serve(
             f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is."
         ) from error
     used = sockets[0].getsockname()[1]
-    token, root = secrets.token_urlsafe(24), f"/{secrets.token_urlsafe(12)}/"
+    token = secrets.token_urlsafe(24)
+    root = f"/{secrets.token_urlsafe(12)}/"
     application = _application(make, name, title, token, root)
     # Who connects and says nothing, or half of a request, must not keep others out.
     server = HTTPServer(
@@ -139,6 +140,7 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
         "websocket_ping_interval": PING_S,
+        "compress_response": True,
     }
     routes = [(f"{root}socket", _Socket), ("/.*", _Files)]
     return Application(routes, log_function=lambda _: None, **settings)  # type: ignore[arg-type]

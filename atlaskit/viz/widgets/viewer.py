@@ -61,9 +61,12 @@ class Channel:
             open_run: Returns the run with a number, or raises AtlasError.
             send: Sends a message to the page.
         """
-        self._open_run, self._send = open_run, send
-        self._step_jobs, self._image_jobs = dict[int, Debouncer](), Debouncer("pictures")
-        self._pictures, self._lock = dict[int, Pictures](), Lock()
+        self._open_run = open_run
+        self._send = send
+        self._step_jobs = dict[int, Debouncer]()
+        self._image_jobs = Debouncer("pictures")
+        self._pictures = dict[int, Pictures]()
+        self._lock = Lock()
 
     def receive(self, message: dict[str, Any]) -> None:
         """Handle a request of the page; any other message is ignored."""
@@ -112,7 +115,8 @@ class Channel:
         self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest
     ) -> None:
         """Send the steps of a run in batches, until the page requests the run anew."""
-        batch, first = list[dict[str, Any]](), 0
+        batch = list[dict[str, Any]]()
+        first = 0
         for index, step in enumerate(steps(run, found, MAX_STEPS)):
             if not is_latest():
                 return
@@ -121,7 +125,8 @@ class Channel:
                 self._send(
                     {"is": "steps", "run": number, "first": first, "steps": batch, "last": False}
                 )
-                batch, first = [], index + 1
+                batch = []
+                first = index + 1
         self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": True})
 
     def _send_images(self, requested: list[tuple[int, int]], is_latest: IsLatest) -> None:

@@ -171,7 +171,8 @@ class AskedRun:
             on_change: Called with the run when `so_far` has changed, and once after the end.
             agree: Called before a server is started that takes long or much; see `Server.agree`.
         """
-        self.draft, self.so_far = draft, run_so_far((), video, cache)
+        self.draft = draft
+        self.so_far = run_so_far((), video, cache)
         self.result: Result | None = None
         self.error: BaseException | None = None
         self.is_stopping = self.is_left = self.is_over = False
@@ -198,7 +199,8 @@ class AskedRun:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        result, error = None, None
+        result = None
+        error = None
         try:
             model = as_model(self._vlm, self._cache)
             if isinstance(model, Server) and model.agree is None:
@@ -223,7 +225,9 @@ class AskedRun:
         # A drawing that failed does not hide the result, or the run's own error.
         with suppress(Exception):
             self._display.on_end(result)  # draws the last events, while the run counts as going on
-        self.result, self.error, self.is_over = result, error, True
+        self.result = result
+        self.error = error
+        self.is_over = True
         self._on_change(self)
 
     def _follow(self, event: Event) -> None:
@@ -288,7 +292,8 @@ class AskPanel:
         """
         self._explorer = explorer
         self._run: AskedRun | None = None
-        self._lock, self._marked = threading.Lock(), object()
+        self._lock = threading.Lock()
+        self._marked = object()
         self._goes_on = self._is_left = False
         self._silence = threading.Timer(SILENT_S, self.leave)
         self._channel = Channel(self._open_run, self._send_steps)
@@ -383,9 +388,12 @@ class AskPanel:
 
     def _send_line(self, draft: Draft) -> None:
         """Send the line that asks a question, in Python or for the shell."""
-        explorer, words = self._explorer, self._choice.words
+        explorer = self._explorer
+        words = self._choice.words
         if explorer.command is None:
-            vlm = repr(explorer.vlm) if isinstance(explorer.vlm, str) else "vlm"
+            vlm = "vlm"
+            if isinstance(explorer.vlm, str):
+                vlm = repr(explorer.vlm)
             return self._send({"is": "line", "line": draft.line("video", vlm), "note": STANDS_FOR})
         if words == ORACLE:
             return self._send({"is": "line", "line": "", "note": NO_ORACLE})
@@ -407,7 +415,8 @@ class AskPanel:
 
     def _start(self, draft: Draft) -> None:
         """Start a run, unless one is going on; raise InputError if the question breaks a rule."""
-        atlas, vlm = self._explorer.atlas, self._explorer.vlm
+        atlas = self._explorer.atlas
+        vlm = self._explorer.vlm
         draft.check()
         if vlm is None:
             raise InputError(NO_MODEL)
@@ -442,12 +451,14 @@ class AskPanel:
             seen,
         )
         if marked != self._marked:
-            self._marked, self._explorer.marks = marked, marks
+            self._marked = marked
+            self._explorer.marks = marks
             self._explorer.refresh()
 
     def _send_state(self) -> None:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
-        run, results = self._run, self._explorer.results
+        run = self._run
+        results = self._explorer.results
         state: dict[str, Any] = {"is": "state", "phase": "idle", "goes_on": self._goes_on}
         if run is not None and (not run.is_over or run.result is None):
             state |= _told_of(run)
@@ -483,12 +494,14 @@ def _told_of(run: AskedRun) -> dict[str, Any]:
     """Return what the page shows of a run that goes on, or that ended without a result."""
     told = {"question": run.draft.text, **_progress(run.so_far)}
     if not run.is_over:
-        phase = "stopping" if run.is_stopping else "running"
+        phase = "running"
+        if run.is_stopping:
+            phase = "stopping"
         return told | {"phase": phase, "seconds": round(now_s() - run.started_s)}
     if isinstance(run.error, Stopped):
-        who = (
-            "The page was closed, so the run was stopped" if run.is_left else "You stopped the run"
-        )
+        who = "You stopped the run"
+        if run.is_left:
+            who = "The page was closed, so the run was stopped"
         words = f"{who}; what it had found stays marked, and its replies are kept."
         return told | {"phase": "stopped", "words": words}
     words = "" if run.error is None else reason(run.error)
@@ -499,7 +512,9 @@ def _told_of(run: AskedRun) -> dict[str, Any]:
 
 def _told_of_result(result: Result, run: RunSource) -> dict[str, Any]:
     """Return what the page shows of a run that has a result."""
-    rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
+    rests_on = ""
+    if result.without_evidence:
+        rests_on = f"Evidence: {result.without_evidence}."
     words = " ".join(filter(None, (run.answer_line, result.failure)))
     reasoning = " ".join(filter(None, (result.reasoning, rests_on)))
     told = {"phase": "answered", "question": result.question.text, **_progress(run)}

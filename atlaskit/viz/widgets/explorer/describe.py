@@ -63,7 +63,9 @@ class Marks:
 
 def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
     """Return what a page shows beside the image of a location."""
-    location, observation, picture = shown.location, shown.observation, shown.picture
+    location = shown.location
+    observation = shown.observation
+    picture = shown.picture
     grid = picture.grid if isinstance(picture, View) else observation.state.grid
     about = None if shown.cell is None else _cell(atlas, shown.cell, marks)
     if about is not None and shown.time_s is not None:
@@ -134,7 +136,8 @@ def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
 
 def _caption(video: Video, shown: Shown) -> str:
     """Return a sentence that describes the image."""
-    location, picture = shown.location, shown.picture
+    location = shown.location
+    picture = shown.picture
     if isinstance(picture, View):
         before = (
             "" if location.cell is None else f"The time just {location.look} cell {location.cell}. "
@@ -243,8 +246,6 @@ def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
 def unreadable_note(jpeg: bytes) -> str:
     """Return a sentence that names the cells that could not be decoded; empty if all could."""
     cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
-    return (
-        f"Cells that cannot be decoded are hatched: {listed(cells)}."
-        if isinstance(cells, list) and cells
-        else ""
-    )
+    if isinstance(cells, list) and cells:
+        return f"Cells that cannot be decoded are hatched: {listed(cells)}."
+    return ""

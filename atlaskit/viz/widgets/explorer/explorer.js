@@ -4,6 +4,7 @@ const REPLY_MS = 4000; // until the page reports that the kernel has not replied
 const NO_KERNEL = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
+const SLOW = "No reply yet: the file, or the connection, is slow.";
 const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
 const PEEK_MS = 80; // on a cell, until its frame is shown in the side panel
 const SHARPER = 1.1; // how many times wider the page must be than when its picture was requested, to request it again
@@ -204,7 +205,7 @@ class Explorer {
 
   sendTimed(message) {
     clearTimeout(this.replyTimer);
-    this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
+    this.replyTimer = setTimeout(() => { this.trouble.textContent = this.isApp ? SLOW : BUSY; }, REPLY_MS);
     return this.send(message);
   }
 
@@ -265,7 +266,7 @@ class Explorer {
   // The kernel has begun; what it makes may take long.
   hear() {
     clearTimeout(this.replyTimer);
-    if (this.trouble.textContent === BUSY) this.trouble.textContent = "";
+    if ([BUSY, SLOW].includes(this.trouble.textContent)) this.trouble.textContent = "";
   }
 
   // Shows why a place cannot be shown, at the field if its time was typed.

@@ -364,6 +364,8 @@ class GridExplorer(PageOwner):
                 return frame_at(self.atlas, checked_time(text))
             case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:
                 return frame_at(self.atlas, float(time_s))
+            case {"want": "step"} if self._requested.look != "frame":
+                return self._requested  # a key that was pressed before the page had gone back
             case {"want": "step", "frames": int(frames)}:
                 return moved(self.atlas, self._requested, frames=frames)
             case {"want": "step", "seconds": int() | float() as seconds}:
@@ -374,7 +376,9 @@ class GridExplorer(PageOwner):
 
     def _location_at(self, address: dict[str, Any]) -> Location:
         """Return the location that an address tells: a time, a depth, and how it is looked at."""
-        time_s, depth, look = address.get("t"), address.get("depth"), address.get("look", "grid")
+        time_s = address.get("t")
+        depth = address.get("depth")
+        look = address.get("look", "grid")
         if not is_time(time_s) or type(depth) is not int:
             return self._requested
         last_s = self.atlas.video.duration_s - min(
@@ -407,7 +411,8 @@ class GridExplorer(PageOwner):
         """Draw a location and send it to the page, unless another has been requested since."""
         self.send({"is": "drawing"})  # so that the page does not report a busy kernel
         try:
-            marks, width_px = self.marks, self._width_px
+            marks = self.marks
+            width_px = self._width_px
             shown = show(self.atlas, location, width_px)
             shown.check_readable()
             jpeg = shown.picture.jpeg()
@@ -417,7 +422,9 @@ class GridExplorer(PageOwner):
                 "note": unreadable_note(jpeg),
             }
         except Exception as error:
-            return self._send_error(error) if is_latest() else None
+            if is_latest():
+                return self._send_error(error)
+            return None
         if is_latest():
             self.place = location
             self.send({**message, "px": width_px}, [jpeg])
@@ -484,7 +491,8 @@ class GridExplorer(PageOwner):
         self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest
     ) -> None:
         """Send a clip of an interval, or of a location's: to play it, or as a file."""
-        shown, atlas = self._shown(location), self.atlas
+        shown = self._shown(location)
+        atlas = self.atlas
         span_s, time_s = (shown.span_s, shown.time_s) if span_s is None else (span_s, None)
         clip, words = make_clip(
             atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form
@@ -512,7 +520,8 @@ class GridExplorer(PageOwner):
 
     def _repr_html_(self) -> Html:
         """Return the static picture: the current image, and in words what a run found."""
-        zones, items = self.marks.dead_zones.intervals, islice(self.marks.evidence, MAX_LISTED)
+        zones = self.marks.dead_zones.intervals
+        items = islice(self.marks.evidence, MAX_LISTED)
         found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items) or "none"
         words = f"Evidence: {found}. Dead zones: {spans_text(zones) if zones else 'none'}."
         picture = guarded(

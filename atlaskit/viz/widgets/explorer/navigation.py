@@ -111,9 +111,9 @@ class Shown:
     @property
     def cell(self) -> Cell | None:
         """The cell that is shown in more detail."""
-        return (
-            None if self.location.cell is None else self.observation.view.cells[self.location.cell]
-        )
+        if self.location.cell is None:
+            return None
+        return self.observation.view.cells[self.location.cell]
 
     @property
     def span_s(self) -> Span:
@@ -263,7 +263,8 @@ def frame_at(atlas: Atlas, time_s: float, depth: int | None = None) -> Location:
         InputError: The time is outside the video.
     """
     atlas.video.check_time(time_s)
-    state, path = atlas.start(traversal="dfs"), list[int]()
+    state = atlas.start(traversal="dfs")
+    path = list[int]()
     while depth is None or len(path) < depth:
         cell = state.grid.cell_at(time_s).index
         if cell not in state.legal["expand"]:
@@ -307,13 +308,12 @@ def frame_number(part: Video, time_s: float) -> int:
 def _opened(atlas: Atlas, state: State, cell: int) -> State:
     """Return the state in a cell's grid; the grid of fewer frames than K² has as many cells."""
     opened = transition(state, Expand(cell))
-    grid, fps = opened.grid, atlas.video.fps
+    grid = opened.grid
+    fps = atlas.video.fps
     if opened.rules.min_span_s >= SUB_SECOND or grid.resolution_s * fps >= 1:
         return opened
-    first, last = (
-        math.floor((grid.start_s + TIME_STEP_S) * fps),
-        math.ceil((grid.end_s - TIME_STEP_S) * fps),
-    )
+    first = math.floor((grid.start_s + TIME_STEP_S) * fps)
+    last = math.ceil((grid.end_s - TIME_STEP_S) * fps)
     k = max(2, math.isqrt(last - first - 1) + 1)
     first = max(0, min(first, math.floor(atlas.video.duration_s * fps) - k * k))
     frames = Grid(first / fps, min((first + k * k) / fps, atlas.video.duration_s), k)
@@ -326,7 +326,9 @@ def _picture_of(observation: Observation, width_px: int) -> LazyImage:
     if not isinstance(picture, View):
         return picture
     if not width_px:
-        return picture if picture is observation.view else with_look(picture, cell=SCAN_CELL_PX)
+        if picture is observation.view:
+            return picture
+        return with_look(picture, cell=SCAN_CELL_PX)
     width, height = picture.cell_size
     side = width_px / picture.grid.k * max(1.0, height / width)
     # A larger one would show no more.

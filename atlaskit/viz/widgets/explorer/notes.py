@@ -92,7 +92,9 @@ class NoteFile:
         self._forget()
 
     def _forget(self) -> None:
-        self._read_bytes, self._inode, self._lines = 0, 0, 0
+        self._read_bytes = 0
+        self._inode = 0
+        self._lines = 0
         self._notes = set[Note]()
         self._taken = set[str]()
         self.strange = 0
@@ -265,7 +267,8 @@ class NotesPanel:
             cache: See `NoteFile`.
             send: Sends a message to the page.
         """
-        self._video, self._send = video, send
+        self._video = video
+        self._send = send
         self.file = NoteFile(video, cache)
         self._shown: dict[Note, Note] = {}
         self._sent: frozenset[Note] | None = None
@@ -322,7 +325,8 @@ class NotesPanel:
     def _send_notes(self) -> None:
         """Send what has changed since the page was told, or all notes."""
         now = self.file.read()
-        before, self._sent = self._sent, now
+        before = self._sent
+        self._sent = now
         span_s = [note[:2] for note in now]
         about = {"panel": "notes", "count": len(now), "lane": lane(span_s, self._video.duration_s)}
         added, removed = (

@@ -81,7 +81,9 @@ def _terms(query: str) -> list[list[str]]:
 
 def _pattern(words: list[str]) -> re.Pattern[str]:
     """Return the pattern of words in a folded text: they follow one another, with signs between."""
-    begins = r"(?<!\w)" if re.match(r"\w", words[0]) and not _UNSPACED.match(words[0]) else ""
+    begins = ""
+    if re.match(r"\w", words[0]) and not _UNSPACED.match(words[0]):
+        begins = r"(?<!\w)"
     return re.compile(begins + r"\W+".join(map(re.escape, words)))
 
 
@@ -89,7 +91,8 @@ def _folded(text: str) -> tuple[str, Sequence[int]]:
     """Return a text in lower case without accents, and the place in `text` of each character."""
     if text.isascii():
         return text.lower(), range(len(text))
-    folded, places = list[str](), list[int]()
+    folded = list[str]()
+    places = list[int]()
     for place, character in enumerate(text.translate(_ALIKE)):
         for letter in _letters(character):
             folded.append(letter)
@@ -146,12 +149,10 @@ class SearchPanel:
             send: Sends a message to the page, from any thread.
             embedder: What finds lines near in meaning; None for words alone.
         """
-        self._video, self._cache, self._send, self._embedder = (
-            atlas.video,
-            atlas.cache,
-            send,
-            embedder,
-        )
+        self._video = atlas.video
+        self._cache = atlas.cache
+        self._send = send
+        self._embedder = embedder
         self._jobs = Debouncer("search")
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -166,17 +167,16 @@ class SearchPanel:
         """Search for words, and send what was found unless others have been typed since."""
         try:
             lines = self._video.subtitles.lines
-            found, note = find_words(lines, query), "" if lines else NO_SUBTITLES
+            found = find_words(lines, query)
+            note = "" if lines else NO_SUBTITLES
             has_words = {each.line for each in found}
             near = [
                 FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words
             ]
         except (AtlasError, OSError) as error:
-            found, near, note = (
-                [],
-                [],
-                plain_text(f"The subtitles cannot be searched: {reason(error)}", 600),
-            )
+            found = []
+            near = []
+            note = plain_text(f"The subtitles cannot be searched: {reason(error)}", 600)
         if is_latest():
             self._send(
                 {"panel": "search", "words": query, "note": note, **self._described(found, near)}
@@ -204,7 +204,8 @@ class SearchPanel:
 
 def _hit(found: FoundLine) -> dict[str, Any]:
     """Return a line as plain JSON: its time, and its text in parts, each marked or not."""
-    text, parts = found.line.text, list[list[Any]]()
+    text = found.line.text
+    parts = list[list[Any]]()
     at = max(0, found.spans[0][0] - CHARS_BEFORE) if found.spans else 0
     end = min(len(text), at + MAX_CHARS)
     parts.append(["…" if at else "", False])

@@ -1,0 +1,262 @@
+"""`PictureScout` and `TextScout`: scouts that look at frames without the model that answers.
+
+Both look once at the frames of each film: those that stand for its shots, and some at even steps.
+What they learn of a film is cached as one table, so the next question about it, and a folder that
+has grown, cost what is new.
+
+* `PictureScout` compares frames with the words of a question, by a model of images and text that
+  a user has: behind an endpoint, or in a folder. Nothing is shipped or downloaded here.
+* `TextScout` reads what is written in frames, by a function or by RapidOCR, whose package carries
+  its weights, and finds lines that share words with the question.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlaskit.agents.scouts import STANDS_OUT, Hint, Hints, Sight, relevance, standouts
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import Kind, canonical_json
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.places import moment_in_words
+from atlaskit.errors import FrameError, InputError, printable
+from atlaskit.progress import bar
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.readers import Pixels
+from atlaskit.video.subtitles import Line
+from atlaskit.video.video import Video
+
+MOST_FRAMES = 512
+"""Frames of a film that are looked at, at most."""
+LEAST_STEP_S = 2.0
+"""Seconds between two frames at even steps, at least."""
+WIDTH_PX = 640
+"""Width of a frame that is looked at, at most."""
+AT_ONCE = 16
+"""Frames that are decoded and looked at together."""
+LONGEST_TEXT = 200
+"""Characters of the text of one frame."""
+SEEN = Kind("seen", 1)
+"""What a scout learned of a film's frames. Left out: where the frames lie in a playlist."""
+
+
+class Embeds(Protocol):
+    """A model that puts pictures and words into one space.
+
+    Attributes:
+        name: Its name, which tells it from others in the cache.
+    """
+
+    name: str
+
+    def pictures(self, pictures: Sequence[Pixels]) -> NDArray[np.float32]:
+        """Return a vector of each picture (height, width, 3), uint8, RGB."""
+
+    def words(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a text."""
+
+
+ReadsText = Callable[[Pixels], Sequence[str]]
+"""Returns the lines of text in a picture (height, width, 3), uint8, RGB."""
+
+
+@dataclass(frozen=True)
+class PictureScout:
+    """A scout: the cells whose frames are most like the words of the question.
+
+    Args:
+        model: The model of images and text, of the form of `Embeds`.
+
+    Examples:
+        >>> scout = ak.PictureScout(clip)  # doctest: +SKIP
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(scouts=[scout]))  # doctest: +SKIP
+    """
+
+    model: Embeds
+    __name__ = "pictures"
+
+    def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
+        """Return a hint about each cell with a frame that stands out."""
+        times_s, values = sight.once("pictures", lambda: self._likeness(sight))
+        if not times_s:
+            return Hints(note="No frame could be looked at.")
+        scores = standouts(values, values, STANDS_OUT)
+        why = "its picture is like the words of the question"
+        return _hints(sight.video, grid, times_s, scores, [why] * len(times_s))
+
+    def _likeness(self, sight: Sight) -> tuple[list[float], list[float]]:
+        asked = " ".join([sight.question.text, *sight.question.choices])
+        query = _normed(np.atleast_2d(np.asarray(self.model.words(asked), np.float32)))[0]
+        times_s = list[float]()
+        values = list[float]()
+        learn = self._vectors
+        for found in _seen(sight.video, f"pictures {self.model.name}", learn, sight.cache):
+            for time_s, vector in found:
+                times_s.append(time_s)
+                values.append(float(_normed(np.array([vector], np.float32))[0] @ query))
+        return times_s, values
+
+    def _vectors(self, frames: Sequence[Pixels]) -> list[list[float]]:
+        vectors = np.asarray(self.model.pictures(frames), np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(frames) or not np.isfinite(vectors).all():
+            raise InputError(
+                f"{self.model.name} must return a vector of numbers for each of {len(frames)} "
+                f"pictures; it returned an array of shape {vectors.shape}."
+            )
+        return [[round(float(value), 5) for value in vector] for vector in vectors]
+
+
+@dataclass(frozen=True)
+class TextScout:
+    """A scout: the cells in which text in the picture shares words with the question.
+
+    Args:
+        read: The function that reads a picture; None for RapidOCR.
+        name: What tells the function from others in the cache.
+
+    Examples:
+        >>> scout = ak.TextScout(lambda picture: [], name="nothing")
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(scouts=[scout])).is_right
+        True
+    """
+
+    read: ReadsText | None = None
+    name: str = "rapidocr"
+    __name__ = "texts"
+
+    def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
+        """Return a hint about each cell with a text that stands out."""
+        lines = sight.once("texts", lambda: self._lines(sight))
+        if not lines:
+            return Hints(note="No text was read in the frames.")
+        values = sight.once("texts found", lambda: relevance(sight, lines))
+        scores = standouts(values, values, STANDS_OUT)
+        quotes = [f"written there: {json.dumps(line.text, ensure_ascii=False)}" for line in lines]
+        return _hints(sight.video, grid, [line.start_s for line in lines], scores, quotes)
+
+    def _lines(self, sight: Sight) -> tuple[Line, ...]:
+        read = self.read or rapidocr()
+
+        def learn(frames: Sequence[Pixels]) -> list[str]:
+            return [printable(" / ".join(read(frame)), LONGEST_TEXT) for frame in frames]
+
+        return tuple(
+            Line(time_s, time_s, text)
+            for found in _seen(sight.video, f"texts {self.name}", learn, sight.cache)
+            for time_s, text in found
+            if isinstance(text, str) and text.strip()
+        )
+
+
+def rapidocr() -> ReadsText:
+    """Return RapidOCR as a function that reads pictures.
+
+    Raises:
+        InputError: It is not installed.
+    """
+    try:
+        from rapidocr import RapidOCR
+    except ImportError as error:
+        raise InputError(
+            "Text in pictures is read by RapidOCR: pip install rapidocr onnxruntime (400 MB with "
+            "what they need; its weights are among them); or give ak.TextScout a function of your "
+            "own."
+        ) from error
+    engine = RapidOCR(params={"Global.log_level": "critical"})
+
+    def read(picture: Pixels) -> Sequence[str]:
+        return tuple(engine(picture[:, :, ::-1]).txts or ())
+
+    return read
+
+
+def _normed(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors at length 1; zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    shares: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))
+    return shares
+
+
+def _hints(
+    video: Video,
+    grid: Grid,
+    times_s: Sequence[float],
+    scores: Sequence[float],
+    reasons: Sequence[str],
+) -> Hints:
+    """Return the best hint about each cell, with the moment that it is about."""
+    best = dict[int, Hint]()
+    for time_s, score, why in zip(times_s, scores, reasons, strict=True):
+        if not (grid.start_s <= time_s < grid.end_s) or score <= 0:
+            continue
+        cell = grid.cell_at(time_s).index
+        if cell not in best or best[cell].score < score:
+            best[cell] = Hint(score, f"{moment_in_words(video, time_s)}: {why}")
+    return Hints(best)
+
+
+def _seen(
+    video: Video, scout: str, learn: Callable[[Sequence[Pixels]], list[Any]], cache: Cache
+) -> Iterator[list[tuple[float, Any]]]:
+    """Yield what a scout learned of each film: (second of the video, what was learned)."""
+    films = [(video, 0.0)]
+    if isinstance(video, Playlist):
+        films = list(zip(video.parts, video.starts_s, strict=True))
+    for film, start_s in bar(films, desc=f"Scout {scout}", unit="film", delay=2, leave=False):
+        found = _seen_of(film, scout, learn, cache)
+        yield [(start_s + time_s, value) for time_s, value in found]
+
+
+def _seen_of(
+    film: Video, scout: str, learn: Callable[[Sequence[Pixels]], list[Any]], cache: Cache
+) -> list[tuple[float, Any]]:
+    def look() -> bytes:
+        rows = list[list[Any]]()
+        times_s = _times(film, cache)
+        width = min(WIDTH_PX, film.size[0])
+        size = width, max(1, round(width * film.size[1] / film.size[0]))
+        for first in range(0, len(times_s), AT_ONCE):
+            some_s = times_s[first : first + AT_ONCE]
+            frames = film.try_frames(some_s, size)
+            readable = [
+                (time_s, frame)
+                for time_s, frame in zip(some_s, frames, strict=True)
+                if not isinstance(frame, FrameError)
+            ]
+            learned = learn([frame for _, frame in readable]) if readable else []
+            pairs = zip(readable, learned, strict=True)
+            rows += [[time_s, value] for (time_s, _), value in pairs]
+        return canonical_json(rows).encode()
+
+    key = SEEN.key(video=film.fingerprint, scout=scout)
+    rows = json.loads(cache.remember(key, look, fits=_are_rows))
+    return [(float(time_s), value) for time_s, value in rows]
+
+
+def _are_rows(entry: bytes) -> bool:
+    try:
+        rows = json.loads(entry)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) == 2 and isinstance(row[0], int | float) for row in rows
+    )
+
+
+def _times(film: Video, cache: Cache) -> list[float]:
+    """Return the seconds of a film at which a scout looks: its shots, and some at even steps."""
+    step_s = max(LEAST_STEP_S, 2 * film.duration_s / MOST_FRAMES)
+    count = max(1, int(film.duration_s / step_s))
+    even_s = [(number + 0.5) * film.duration_s / count for number in range(count)]
+    try:
+        shots = film.shots_in([(0.0, film.duration_s)], cache)
+    except FrameError:  # even steps are left, and a frame that cannot be read is passed over
+        return even_s
+    ranked = sorted(zip(shots.ranks, shots.places_s, strict=True), reverse=True)
+    return sorted({*even_s, *(place_s for _, place_s in ranked[: MOST_FRAMES // 2])})
