@@ -79,6 +79,11 @@ def test_the_page_explores_a_video(
     caption = page.locator(".explorer .caption")
     page.get_by_role("gridcell").nth(12).click()
     expect(caption).to_contain_text("0:22.5–", timeout=WAIT_MS)
+    page.wait_for_timeout(1000)  # the same place may be drawn again, with its shots
+    page.get_by_role("button", name="note", exact=True).click()
+    for end, time in (("from", "0:22.500"), ("to", "0:24.375")):
+        expect(page.locator(".notes").get_by_label(end, exact=True)).to_have_value(time)  # what was clicked
+    page.keyboard.press("Escape")
     page.keyboard.press("f")
     expect(caption).to_contain_text("at full resolution", timeout=WAIT_MS)
     with page.expect_download() as saved:
@@ -158,6 +163,30 @@ def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(browser: B
         page.get_by_text("Notes (W)").click()
         expect(notes.get_by_text("the second")).to_be_visible()
         page.context.close()
+
+
+def test_three_moments_are_noted_clipped_and_exported_by_mouse_in_twenty_actions(page: Page) -> None:
+    """Each note is about exactly the cell that was clicked."""
+    clicks, notes, facts = 0, page.locator(".notes"), page.locator(".explorer .facts")
+    for cell, words in ((12, "one"), (30, "two"), (50, "three")):
+        page.get_by_role("gridcell").nth(cell).click()
+        expect(facts).to_contain_text("depth 1", timeout=WAIT_MS)
+        page.get_by_role("button", name="note", exact=True).click()
+        page.keyboard.type(words)
+        page.get_by_role("button", name="save note").click()
+        row = notes.get_by_role("listitem").filter(has_text=words)
+        with page.expect_download() as film:
+            row.get_by_role("button", name="save clip").click()
+        assert film.value.suggested_filename.endswith(".mp4")
+        page.get_by_role("button", name="whole video").click()
+        expect(facts).to_contain_text("depth 0", timeout=WAIT_MS)
+        clicks += 5
+    with page.expect_download() as table:
+        page.get_by_role("button", name="export").click()
+    assert clicks + 1 <= 20
+    rows = Path(table.value.path()).read_text("utf-8-sig").splitlines()[1:]
+    spans_s = [tuple(map(float, row.split(",")[2:4])) for row in rows]
+    assert spans_s == [(cell * 1.875, (cell + 1) * 1.875) for cell in (12, 30, 50)]
 
 
 def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Path, faults: list[str]) -> None:

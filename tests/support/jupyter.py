@@ -112,6 +112,7 @@ class Lab:
         folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_WORKSPACES_DIR")
         paths = {name: str(home / name.lower()) for name in (*folders, "IPYTHONDIR")}
         settings = {"JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "PYTHONPATH": str(ROOT)}
+        settings["ATLASKIT_DATA"] = str(home / "data")  # notes are kept for good, and these are no user's
         return {**os.environ, **paths, **settings}
 
     def _wait(self) -> None:

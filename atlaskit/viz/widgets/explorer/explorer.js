@@ -314,7 +314,7 @@ class Explorer {
     }
     this.wanted = undefined;
     this.shown = message;
-    if (isNew) this.isPicked = message.place.look !== "grid";
+    if (isNew) this.isPicked = message.place.look !== "grid" || !this.isPointed; // the pointer means what it opened
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
     this.crumbs.replaceChildren(...message.crumbs.map((crumb) => this.crumb(crumb)));
@@ -348,8 +348,7 @@ class Explorer {
     this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
     this.buttonOf("f").disabled = look === "frame";
     this.updateMarks();
-    if (hadFocus && this.isPointed) this.stage.focus(); // what was opened is meant, and no cell of it
-    else if (hadFocus) this.focusStage();
+    if (hadFocus) this.focusStage();
     this.markPicked();
     for (const panel of this.panels) panel.onShown(this.shown);
   }
@@ -363,7 +362,7 @@ class Explorer {
   }
 
   focusStage(how) {
-    (this.cell(this.focus) ?? this.stage).focus(how);
+    ((this.isPicked && this.cell(this.focus)) || this.stage).focus(how);
   }
 
   crumb({ path, words }) {
