@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -135,7 +135,8 @@ class TextScout:
         lines = sight.once("texts", lambda: self._lines(sight))
         if not lines:
             return Hints(note="No text was read in the frames.")
-        values = sight.once("texts found", lambda: relevance(sight, lines))
+        words = [replace(line, text=_words(line.text)) for line in lines]
+        values = sight.once("texts found", lambda: relevance(sight, words))
         scores = standouts(values, values, STANDS_OUT)
         quotes = [f"written there: {json.dumps(line.text, ensure_ascii=False)}" for line in lines]
         return _hints(sight.video, grid, [line.start_s for line in lines], scores, quotes)
@@ -165,8 +166,8 @@ def rapidocr() -> ReadsText:
     except ImportError as error:
         raise InputError(
             "Text in pictures is read by RapidOCR: pip install rapidocr onnxruntime (400 MB with "
-            "what they need; its weights are among them); or give ak.TextScout a function of your "
-            "own."
+            "what they need, its weights among them; a second or more for each frame on a CPU). "
+            "Or give ak.TextScout a function of your own."
         ) from error
     engine = RapidOCR(params={"Global.log_level": "critical"})
 
@@ -174,6 +175,11 @@ def rapidocr() -> ReadsText:
         return tuple(engine(picture[:, :, ::-1]).txts or ())
 
     return read
+
+
+def _words(text: str) -> str:
+    """Return a text without lone letters, which are read wherever there are lines and corners."""
+    return " ".join(word for word in text.split() if len(word) > 1 or not word.isascii())
 
 
 def _normed(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

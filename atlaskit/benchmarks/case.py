@@ -82,7 +82,7 @@ class Benchmark(Sequence[Case]):
         Raises:
             InputError: No case has such a column, or no case matches.
         """
-        columns = sorted({"category", *(name for case in self.cases for name in case.facts)})
+        columns = sorted({"category"}.union(*(case.facts for case in self.cases)))
         unknown = [name for name in facts if name not in columns]
         if unknown:
             raise InputError(

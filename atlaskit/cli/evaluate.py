@@ -230,14 +230,16 @@ def _evaluate(options: argparse.Namespace) -> int:
         settings["budget"] = budget
     total = budget_of(options, prices, "total_")
     of_method = _settings_of(methods, settings)
-    changes, searching = changes_of(options), [name for name in methods if name in SEARCHING]
+    changes = changes_of(options)
+    searching = [name for name in methods if name in SEARCHING]
     if (options.search or changes) and not searching:
         raise InputError(
             f"--search and its settings are for {' and '.join(SEARCHING)}, not for "
             f"{', '.join(methods)}."
         )
     vlm: Model | MakesModel | ModelSpec = _oracle(options) if spec is None else spec
-    cases, part = _cases(options), dict[str, Any]()
+    cases = _cases(options)
+    part = dict[str, Any]()
     if options.shard is not None:
         cases, part = shard(cases, *options.shard)
     if isinstance(vlm, ModelSpec):
@@ -246,19 +248,23 @@ def _evaluate(options: argparse.Namespace) -> int:
             vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel)
         )
         vlm = asking(opened, options)
-    for name in searching if options.search or changes else ():
-        of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
+    for name in searching:
+        if changes:
+            of_method[name]["search"] = search_of(options, vlm, changes)
+        elif options.search:
+            of_method[name]["search"] = options.search
     how = {
         "vlm": vlm,
         "prices": prices,
         "parallel": options.parallel,
         "cache": cache,
         "engine": options.engine,
+        "address": options.address,
+        "traces": options.traces,
     }
-    how |= {"address": options.address, "traces": options.traces}
-    ask: dict[str, Callable[..., pd.DataFrame]] = {
-        name: partial(evaluate, **{**how, **of_method[name], "method": name}) for name in methods
-    }
+    ask: dict[str, Callable[..., pd.DataFrame]] = {}
+    for name in methods:
+        ask[name] = partial(evaluate, **{**how, **of_method[name], "method": name})
     if options.estimate is not None and not goes_on(options, ask, cases, total):
         return 0
     line = canonical_json([command_of(options, spec), part, questions_card(cases)])
@@ -267,11 +273,9 @@ def _evaluate(options: argparse.Namespace) -> int:
     found: dict[str, pd.DataFrame] = {}
     try:
         for name in methods:
-            chosen = (
-                cases
-                if earlier is None
-                else replace(cases, cases=tuple(failed(earlier, cases, name)))
-            )
+            chosen = cases
+            if earlier is not None:
+                chosen = replace(cases, cases=tuple(failed(earlier, cases, name)))
             if len(chosen):
                 found[name] = rows_of(
                     ask[name], chosen, options.out, name, spending, found, earlier
@@ -280,7 +284,9 @@ def _evaluate(options: argparse.Namespace) -> int:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
     options.benchmark = _portable(options)
-    card = {"command": command_of(options, spec), **({SHARD: part} if part else {})}
+    card = {"command": command_of(options, spec)}
+    if part:
+        card[SHARD] = part
     if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
@@ -293,7 +299,9 @@ def _portable(options: argparse.Namespace) -> str:
     if name in benchmark_names():
         return name
     path = Path(name).resolve()
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    return str(path)
 
 
 def _write(
@@ -313,9 +321,9 @@ def _write(
     if earlier is not None:
         done = f"{len(asked)} of {len(cases)} questions asked again"
         table = with_retried(earlier, found)
-        found = {
-            name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)
-        }
+        found = {}
+        for name, rows in table.groupby("method", sort=False):
+            found[name] = rows.reset_index(drop=True)
     tables.save(table, out)
     if (table["failure"] != "").all() and table["prediction"].isna().all():
         for why, number in table["failure"].value_counts().items():
@@ -323,9 +331,10 @@ def _write(
         print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
         return 1
     _print(found, cases)
-    of_several = f" by {len(found)} methods" if len(found) > 1 else ""
+    if len(found) > 1:
+        done += f" by {len(found)} methods"
     paid = f"{asked['calls_paid'].sum():.0f}" if "calls_paid" in asked else "no"
-    print(f"{out}: {done}{of_several}, {paid} model calls paid now; how it was made: {out}.txt")
+    print(f"{out}: {done}, {paid} model calls paid now; how it was made: {out}.txt")
     return 0
 
 

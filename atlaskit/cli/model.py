@@ -184,10 +184,16 @@ def budget_of(
     options: argparse.Namespace, prices: Prices | None, before: str = ""
 ) -> Budget | None:
     """Return the budget that options give; `before` begins their names. None without any."""
-    limits = {
-        name: value for name in LIMITS if (value := vars(options)[f"{before}{name}"]) is not None
-    }
-    return Budget(**limits, prices=prices if "usd" in limits else None) if limits else None
+    limits = dict[str, Any]()
+    for name in LIMITS:
+        value = vars(options)[f"{before}{name}"]
+        if value is not None:
+            limits[name] = value
+    if not limits:
+        return None
+    if "usd" in limits:
+        limits["prices"] = prices
+    return Budget(**limits)
 
 
 def goes_on(

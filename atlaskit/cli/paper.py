@@ -310,7 +310,9 @@ def _paper(options: argparse.Namespace) -> int:
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
-    lost = sum(_failures(rows) for each in made for rows in each.found.values())
+    lost = 0
+    for each in made:
+        lost += sum(map(_failures, each.found.values()))
     if lost:
         print(
             f"atlaskit: {lost} rows had a failed call; the same line with --rerun failures asks "

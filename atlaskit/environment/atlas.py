@@ -274,7 +274,7 @@ class Atlas:
             end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
                 grid, and widened where it holds fewer frames than its sheet.
             step_s: The longest step that is allowed; the sheet has no more cells than this step
-            requires.
+                requires.
         """
         finest_s, root = self.finest_s, self.root
         start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)

@@ -91,8 +91,10 @@ def checked_card(card: Any) -> dict[str, Any]:
 def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
     """Return what is asked: how many questions and videos, and a hash of all that a row gives."""
     asked = hashlib.sha256()
+    with_subtitles = Counter[str]()
     for case in cases:
         question = case.question
+        with_subtitles[str(case.facts.get("subtitles", "the video's own"))] += 1
         row = [
             question.id,
             case.video,
@@ -107,9 +109,7 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
         "dataset": getattr(cases, "name", ""),
         "questions": len(cases),
         "videos": len({case.video for case in cases}),
-        "with subtitles": Counter(
-            str(case.facts.get("subtitles", "the video's own")) for case in cases
-        ),
+        "with subtitles": with_subtitles,
         "sha256": asked.hexdigest()[:16],
     }
 
@@ -123,14 +123,13 @@ def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for each in settings:
         for name, value in each.items():
             values.setdefault(name, {}).setdefault(canonical_json(value), value)
-    apart = ("method", "model", "parameters", "video")
-    return {
-        name: next(iter(found.values()))
-        if len(found) == 1
-        else {"one of": [found[key] for key in sorted(found)]}
-        for name, found in values.items()
-        if name not in apart
-    }
+    for name in ("method", "model", "parameters", "video"):
+        values.pop(name, None)
+    common = dict[str, Any]()
+    for name, found in values.items():
+        in_order = [found[key] for key in sorted(found)]
+        common[name] = in_order[0] if len(in_order) == 1 else {"one of": in_order}
+    return common
 
 
 def run_card(

@@ -73,22 +73,19 @@ class Diagnosis:
     def __str__(self) -> str:
         """Return in one line whether the answer is right, and what is wrong with the evidence."""
         missing = [clock(start_s) for start_s, _ in sorted((*self.unseen, *self.overlooked))]
-        facts = (
-            [f"nothing was kept of {', '.join(missing)}"]
-            if missing
-            else ["all moments that matter were kept"]
-        )
+        facts = ["all moments that matter were kept"]
+        if missing:
+            facts = [f"nothing was kept of {', '.join(missing)}"]
         if self.unseen:
-            facts.append(
-                f"{', '.join(clock(start_s) for start_s, _ in self.unseen)} was never shown"
-            )
+            times = ", ".join(clock(start_s) for start_s, _ in self.unseen)
+            facts.append(f"{times} was never shown")
         if self.mistaken:
-            facts.append(
-                f"{', '.join(f'[{label}]' for label in self.mistaken)} shows another moment"
-            )
+            labels = ", ".join(f"[{label}]" for label in self.mistaken)
+            facts.append(f"{labels} shows another moment")
         if self.latched:
             facts.append("the subtitles name the given answer")
-        return f"{f'wrong by {self.mode}' if self.mode else 'right'}: {'; '.join(facts)}"
+        told = f"wrong by {self.mode}" if self.mode else "right"
+        return f"{told}: {'; '.join(facts)}"
 
 
 @dataclass(frozen=True)
@@ -108,13 +105,12 @@ class FailureMode:
     @property
     def truth(self) -> Sheet:
         """A sheet of the middle frame of each position that holds the answer."""
-        items = (
-            Evidence((start_s + end_s) / 2, start_s, end_s, "where the answer lies", 1.0)
-            for start_s, end_s in self.result.question.positions_s
-        )
-        return replace(
-            with_look(self.result.sheet, cell=TRUTH_PX), scratchpad=Scratchpad().add(items)
-        )
+        items = list[Evidence]()
+        for start_s, end_s in self.result.question.positions_s:
+            middle_s = (start_s + end_s) / 2
+            items.append(Evidence(middle_s, start_s, end_s, "where the answer lies", 1.0))
+        sheet = with_look(self.result.sheet, cell=TRUTH_PX)
+        return replace(sheet, scratchpad=Scratchpad().add(items))
 
     @property
     def kept(self) -> Sheet:
@@ -168,7 +164,9 @@ def failures(
         >>> [failure.result.is_right for failure in found]
         [False, False, False, False]
     """
-    vlm, wrong = as_model(vlm, cache) if isinstance(vlm, str) else vlm, []
+    if isinstance(vlm, str):
+        vlm = as_model(vlm, cache)
+    wrong = []
     for case in cases:
         result = ask(
             case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings
@@ -193,9 +191,9 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = [
-        {"who": name, **failure.row()} for name, failures in found.items() for failure in failures
-    ]
+    rows = []
+    for name, failures in found.items():
+        rows += [{"who": name, **failure.row()} for failure in failures]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -226,18 +224,20 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
     positions = tuple(dict.fromkeys(question.positions_s))
     evidence_s = [item.timestamp_s for item in result.evidence]
     shown_s = _shown_times(result, cache)
-    missing = [position for position in positions if not _any_within(evidence_s, position)]
-    unseen = tuple(position for position in missing if not _any_within(shown_s, position))
-    mistaken = tuple(
-        item.label
-        for item in result.evidence
-        if not any(_any_within([item.timestamp_s], position) for position in positions)
-    )
-    overlooked = tuple(position for position in missing if position not in unseen)
-    premature, latched = (
-        result.stop == "sufficient" and bool(missing),
-        _is_latched(question, result),
-    )
+    unseen, overlooked = list[Span](), list[Span]()
+    for position in positions:
+        if _any_within(evidence_s, position):
+            continue
+        if _any_within(shown_s, position):
+            overlooked.append(position)
+        else:
+            unseen.append(position)
+    mistaken = list[str]()
+    for item in result.evidence:
+        if not any(_any_within([item.timestamp_s], position) for position in positions):
+            mistaken.append(item.label)
+    premature = result.stop == "sufficient" and bool(unseen or overlooked)
+    latched = _is_latched(question, result)
     mode = ""
     if not result.is_right:
         rules = (
@@ -250,7 +250,7 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
             ("judgement", True),
         )
         mode = next(name for name, applies in rules if applies)
-    return Diagnosis(unseen, overlooked, mistaken, premature, latched, mode)
+    return Diagnosis(tuple(unseen), tuple(overlooked), tuple(mistaken), premature, latched, mode)
 
 
 def _shown_times(result: Result, cache: Cache | None) -> list[float]:
@@ -275,12 +275,11 @@ def _is_latched(question: Question, result: Result) -> bool:
     if question.kind != "choice" or result.prediction is None or result.is_right:
         return False
     assert question.answer is not None
-    lines = (
-        line
-        for position in question.positions_s
-        for line in result.sheet.video.subtitles.between(*position)
-    )
-    spoken = " ".join(line.text for line in lines).casefold()
+    lines = list[str]()
+    for position in question.positions_s:
+        said = result.sheet.video.subtitles.between(*position)
+        lines += [line.text for line in said]
+    spoken = " ".join(lines).casefold()
     answers = (question.in_words(answer) for answer in (result.prediction, question.answer))
     given, true = (without_article(answer).casefold() for answer in answers)
     return given in spoken and true not in spoken

@@ -280,7 +280,12 @@ SHARES = ("score", "right")
 
 
 def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raise InputError if a table lacks one of the columns."""
+    """Raise InputError if a table lacks one of the columns, or is none."""
+    if not hasattr(rows, "columns"):
+        raise InputError(
+            "A table of results is wanted, as ak.evaluate returns it and ak.read_rows opens a "
+            f"file; got {rows!r:.80}."
+        )
     missing = [name for name in names if name not in rows.columns]
     if missing:
         raise InputError(

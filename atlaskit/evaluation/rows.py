@@ -136,11 +136,9 @@ def case_row(
         # An invalid setting makes every question fail alike; one bad video does not.
         refusal = model.refusal or (str(error) if type(error) is InputError else "")
         return row | {ASIDE: Aside(refusal, total=usage)}
-    by_role = {
-        f"{role}_{key}": n
-        for role, usage in result.usage.items()
-        for key, n in _counts(usage).items()
-    }
+    by_role = dict[str, int]()
+    for role, usage in result.usage.items():
+        by_role |= {f"{role}_{name}": count for name, count in _counts(usage).items()}
     is_known = case.question.answer is not None
     score = case.question.score(result.prediction) if is_known else math.nan
     lost = next((call.failure for call in reversed(result.calls) if call.failure), "")

@@ -337,9 +337,12 @@ def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) 
             for name in same["methods"]
         }
         return {**same, "methods": methods}
+    models = set[str]()
+    for card in cards:
+        models.update(card["models"])
     return {
         **same,
-        "models": sorted({model for card in cards for model in card["models"]}),
+        "models": sorted(models),
         "asked": asked,
         "settings in full": common_settings(card["settings in full"] for card in cards),
         "runs": [card[OF_THE_RUN] for card in cards],

@@ -47,8 +47,9 @@ def folder(given: str, name: str) -> str:
 
     Args:
         given: The parameter; "" for the folder of the project.
-        name: The name of that folder, in the root of the project; without a project, in the current
-            folder.
+        name: The name of that folder, in the root of the project. Without a project it is in the
+            folder above if it exists there, so that notebooks in a folder of their own use the one
+            beside it; otherwise it is in the current folder.
 
     Examples:
         >>> ak.parameters.folder("elsewhere", "figures")
@@ -57,8 +58,11 @@ def folder(given: str, name: str) -> str:
     if given:
         return given
     here = Path.cwd()
-    roots = (at for at in (here, *here.parents) if any((at / mark).exists() for mark in ROOT_MARKS))
-    return str(next(roots, here) / name)
+    for place in (here, *here.parents):
+        if any((place / mark).exists() for mark in ROOT_MARKS):
+            return str(place / name)
+    is_above = (here.parent / name).is_dir() and not (here / name).is_dir()
+    return str((here.parent if is_above else here) / name)
 
 
 def __dir__() -> list[str]:

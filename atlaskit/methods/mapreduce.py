@@ -330,9 +330,10 @@ def _map(run: MethodRun, scenes: Sequence[Scene]) -> list[Finding]:
 def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], bool]:
     """Return the scenes to look at, and whether the question is global."""
     surest = sorted(findings, key=lambda each: -each.confidence)  # of equals the earlier first
-    named = [scene for each in surest for scene in each.scenes if scene.index in each.named][
-        :MOST_CANDIDATES
-    ]
+    named = list[Scene]()
+    for each in surest:
+        named += [scene for scene in each.scenes if scene.index in each.named]
+    del named[MOST_CANDIDATES:]
     if not named:
         return [], False
     by_index = {scene.index: scene for scene in sorted(named, key=lambda scene: scene.index)}

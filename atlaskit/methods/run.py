@@ -140,7 +140,10 @@ class EvidenceCall(DecisionCall):
 
 def sheets(views: Iterable[View]) -> list[str | Image]:
     """Return sheets as parts of a prompt, each after what it shows."""
-    return [part for view in views for part in (grid_intro(view), view)]
+    parts = list[str | Image]()
+    for view in views:
+        parts += [grid_intro(view), view]
+    return parts
 
 
 def speech(lines: Sequence[Line], heading: str = "Said:") -> list[str]:

@@ -180,9 +180,13 @@ class Scene:
         ]
         head = f"Scene {self.index} ({clock(start_s)}–{clock(end_s)}): {self.caption}"
         on_screen = " ".join(clip.on_screen_text for clip in self.clips if clip.on_screen_text)
-        said = " ".join(dict.fromkeys(line.text for clip in self.clips for line in clip.said))
-        row = paragraph(head, "; ".join(seen), on_screen, said)
-        return row if len(row) <= LONGEST_ROW else f"{row[: LONGEST_ROW - 2]} …"
+        lines = dict[str, None]()  # each once
+        for clip in self.clips:
+            lines |= dict.fromkeys(line.text for line in clip.said)
+        row = paragraph(head, "; ".join(seen), on_screen, " ".join(lines))
+        if len(row) > LONGEST_ROW:
+            row = f"{row[: LONGEST_ROW - 2]} …"
+        return row
 
 
 def clips_as_scenes(clips: Sequence[Clip]) -> list[Scene]:
@@ -255,11 +259,13 @@ def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
 
 def _from_clips(group: Sequence[Clip]) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return caption and characters of a scene that nobody described: those of its clips."""
-    subjects = dict.fromkeys(subject for clip in group for subject in clip.subjects)
+    subjects = dict[tuple[str, str], None]()  # each once
+    for clip in group:
+        subjects |= dict.fromkeys(clip.subjects)
     caption = " ".join(clip.caption for clip in group)
-    return caption if len(group) == 1 else caption[: LONGEST_TEXT * 2], tuple(subjects)[
-        :MOST_CHARACTERS
-    ]
+    if len(group) > 1:
+        caption = caption[: LONGEST_TEXT * 2]
+    return caption, tuple(subjects)[:MOST_CHARACTERS]
 
 
 @dataclass(frozen=True)
@@ -320,13 +326,14 @@ def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
         stretches[: 2 * len(pairs)] = [
             _merged(*pair, same[pair].same if pair in same else ()) for pair in pairs
         ]
-    names = {place: name for each in stretches for place, name in _named(each.characters).items()}
-    return [
-        replace(
-            scene, names=tuple(names[scene.index, place] for place in range(len(scene.characters)))
-        )
-        for scene in scenes
-    ]
+    names = dict[tuple[int, int], str]()
+    for each in stretches:
+        names |= _named(each.characters)
+    renamed = []
+    for scene in scenes:
+        own = tuple(names[scene.index, place] for place in range(len(scene.characters)))
+        renamed.append(replace(scene, names=own))
+    return renamed
 
 
 def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
@@ -336,9 +343,10 @@ def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
         joins.setdefault(both[pair.second], first[pair.first])
     grown = []
     for each in one.characters:
-        again = (
-            place for second, joined in joins.items() if joined == each for place in second.seen
-        )
+        again = list[tuple[int, int]]()
+        for second, joined in joins.items():
+            if joined == each:
+                again += second.seen
         grown.append(replace(each, seen=(*each.seen, *sorted(again))))
     new = [each for each in other.characters if each not in joins]
     return Stretch((one.span[0], other.span[1]), (*grown, *new))

@@ -284,9 +284,9 @@ def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> d
         return ConsolidateCall(earlier, newer)
 
     def spans(numbers: tuple[list[int], list[int]]) -> list[Span]:
-        seen = {
-            stretch for some in numbers for number in some for stretch in found[number].stretches
-        }
+        seen = set[Stretch]()
+        for number in (*numbers[0], *numbers[1]):
+            seen.update(found[number].stretches)
         return [stretch.span for stretch in sorted(seen)]
 
     replaced = dict[int, int]()
@@ -435,7 +435,7 @@ class _Memory:
 
 def _views_of(turns: Sequence[Turn]) -> tuple[View, ...]:
     """Return the sheets that were shown, each once, in order of time."""
-    views = {
-        (view.grid.start_s, view.grid.end_s): view for turn in turns for view in turn.outcome.views
-    }
+    views = dict[Span, View]()
+    for turn in turns:
+        views |= {(view.grid.start_s, view.grid.end_s): view for view in turn.outcome.views}
     return tuple(views[span] for span in sorted(views))

@@ -141,7 +141,7 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
     """
     if len(text) > limits.TEXT:
         raise NoAnswer(limits.too_long("it is a text", limits.TEXT))
-    sent = json_schema(schema)
+    shape = json_schema(schema)
     try:
         spans = list(json_objects(text))
     except TooMuch as error:
@@ -150,8 +150,8 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
     faults = dict[str, None]()
     for span in spans:
         try:
-            found = _read(span, schema, sent, choices)
-            answers.setdefault(found.answer.model_dump_json(), found)
+            candidate = _read(span, schema, shape, choices)
+            answers.setdefault(candidate.answer.model_dump_json(), candidate)
         except NoAnswer as error:
             faults[str(error)] = None
     if len(answers) == 1:
@@ -165,7 +165,7 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
     raise NoAnswer(NOTHING if fault.startswith("Invalid JSON") else fault)
 
 
-def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence[str]) -> Found:
+def _read(span: Span, schema: Schema, shape: Mapping[str, Any], choices: Sequence[str]) -> Found:
     """Return the answer that an object is, or that it wraps; otherwise raise NoAnswer."""
     if span.value is None:
         raise NoAnswer(span.fault)
@@ -174,12 +174,14 @@ def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence
     except ValidationError:
         pass
     problem = ""
-    for value in _layers(span.value, sent):
+    for value in _layers(span.value, shape):
         try:
-            text = storable(json.dumps(coerced(value, sent, choices), ensure_ascii=False))
+            text = storable(json.dumps(coerced(value, shape, choices), ensure_ascii=False))
             return Found(schema.model_validate_json(text), text)
         except ValidationError as error:
-            is_nearer = isinstance(value, dict) and value.keys() & sent.get("properties", {}).keys()
+            is_nearer = (
+                isinstance(value, dict) and value.keys() & shape.get("properties", {}).keys()
+            )
             if is_nearer or not problem:
                 problem = _words(error)
         except RecursionError as error:
@@ -187,9 +189,9 @@ def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence
     raise NoAnswer(problem)
 
 
-def _layers(value: dict[str, Any], sent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _layers(value: dict[str, Any], shape: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield an object, and what it wraps if it is a wrapper, from outside to inside."""
-    fields = sent.get("properties", {}).keys()
+    fields = shape.get("properties", {}).keys()
     for _ in range(MOST_WRAPPED):
         yield value
         if value.keys() & fields:

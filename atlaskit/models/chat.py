@@ -199,8 +199,8 @@ class ChatLine(Line):
 
     def warn(self, words: str) -> None:
         """Warn of something that the model does. The words continue its name and address."""
-        told = f"{printable(self.name, 200)} at {self.endpoint.base_url} {words}."
-        warnings.warn(told, ModelWarning, stacklevel=5)
+        notice = f"{printable(self.name, 200)} at {self.endpoint.base_url} {words}."
+        warnings.warn(notice, ModelWarning, stacklevel=5)
 
 
 def metrics_url(base_url: str) -> str:
@@ -214,12 +214,12 @@ def engines_in(page: str, model: str) -> int:
     Engines count only if they are numbered from 0: a request names its engine by the number.
     """
     label = _label(model)
-    found = set[str]()
+    engines = set[str]()
     for field, labels, _ in _rows(page):
         if field == "prompt_tokens" and label in labels:
-            found.update(ENGINE.findall(labels))
-    if found == {str(number) for number in range(len(found))}:
-        return max(1, len(found))
+            engines.update(ENGINE.findall(labels))
+    if engines == {str(number) for number in range(len(engines))}:
+        return max(1, len(engines))
     return 1
 
 

@@ -227,14 +227,14 @@ class VLM:
                 )
                 raise Refused(message, state.usage, state.transit)
             try:
-                found = find_answer(completion, request.schema, request.choices)
+                result = find_answer(completion, request.schema, request.choices)
             except NoAnswer as error:
                 problem = str(error)
             else:
                 self._check_images(request, completion)
                 return Reply(
-                    found.answer,
-                    found.text,
+                    result.answer,
+                    result.text,
                     state.usage,
                     completion.reasoning,
                     model=completion.model,
@@ -414,17 +414,17 @@ class VLM:
 
     def server(self) -> dict[str, str]:
         """Return what answers, as far as it says so: address, dialect, model, version of vLLM."""
-        found = {"address": self.base_url, "model": self.answered or self.name}
+        facts = {"address": self.base_url, "model": self.answered or self.name}
         try:
-            found["dialect"] = self.dialect.name
+            facts["dialect"] = self.dialect.name
             if self.dialect.counters:
                 page, _ = self._line.endpoint.exchange(
                     f"{self.base_url.removesuffix('/v1')}/version"
                 )
-                found["version"] = str(json.loads(page)["version"])[:80]
+                facts["version"] = str(json.loads(page)["version"])[:80]
         except (ModelError, HttpFailure, ValueError, KeyError, TypeError):
             pass  # a proxy may pass on the chat alone
-        return found
+        return facts
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"

@@ -264,10 +264,10 @@ def read_completion(body: Any) -> Completion:
     choices = body.get("choices")
     if isinstance(choices, dict):
         choices = [choices] if "message" in choices else list(choices.values())
-    found = [_read(object_of(choice)) for choice in listed(choices)[:MOST_CHOICES] or [None]]
-    first = next((each for each in found if each.texts), found[0])
+    replies = [_read(object_of(choice)) for choice in listed(choices)[:MOST_CHOICES] or [None]]
+    first = next((each for each in replies if each.texts), replies[0])
     others = first.texts[1:]
-    for each in found:
+    for each in replies:
         if each is not first:
             others += each.texts
     finish_reason = _finish_reason(first.choice)
@@ -390,9 +390,9 @@ def _inner(part: Mapping[str, Any], is_thought: bool) -> Any:
 def _reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning that a server reports apart from the answer."""
     for field in REASONING_FIELDS:
-        found = "".join(text for _, text in _texts(message.get(field), True))
-        if found:
-            return found
+        reasoning = "".join(text for _, text in _texts(message.get(field), True))
+        if reasoning:
+            return reasoning
     return ""
 
 
@@ -566,7 +566,7 @@ def _markers(text: str) -> list[re.Match[str]]:
     starts = [span.start for span in whole]
 
     def is_inside(place: int) -> bool:
-        found = bisect_left(starts, place)
-        return found > 0 and place < whole[found - 1].end
+        index = bisect_left(starts, place)
+        return index > 0 and place < whole[index - 1].end
 
     return [marker for marker in markers if not is_inside(marker.start())]

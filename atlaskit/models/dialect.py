@@ -269,9 +269,9 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
             return DIALECTS[dialect]
     if headers.get("server", "").lower() == "llama.cpp":
         return DIALECTS["llamacpp"]
-    listed = list(entries(models))
-    entry: Mapping[str, Any] = listed[0][1] if listed else {}
-    for name, each in reversed(listed):
+    rows = list(entries(models))
+    entry: Mapping[str, Any] = rows[0][1] if rows else {}
+    for name, each in reversed(rows):
         if name == model:
             entry = each
     owner = entry.get("owned_by")
@@ -480,13 +480,13 @@ def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -
         return [_without(keywords, part, above) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    left = dict[str, Any]()
+    rest = dict[str, Any]()
     for name, value in schema.items():
         if name in ("properties", "$defs"):  # their keys are our names, which may equal a keyword
-            left[name] = {each: _without(keywords, part, above) for each, part in value.items()}
+            rest[name] = {each: _without(keywords, part, above) for each, part in value.items()}
         elif name not in keywords or value <= above:
-            left[name] = _without(keywords, value, above)
-    return left
+            rest[name] = _without(keywords, value, above)
+    return rest
 
 
 def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
@@ -510,11 +510,13 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
     if dialect.counters:
         url = f"data:video/jpeg;base64,{','.join(frames)}"
         return [{"type": "video_url", "video_url": {"url": url}}]
-    shown = list[dict[str, Any]]()
+    content = list[dict[str, Any]]()
     for time_s, frame in zip(part.times_s, frames, strict=True):
-        shown.append({"type": "text", "text": f"{time_s:.1f} s:"})
-        shown.append({"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{frame}"}})
-    return shown
+        content.append({"type": "text", "text": f"{time_s:.1f} s:"})
+        content.append(
+            {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{frame}"}}
+        )
+    return content
 
 
 def _video_facts(clip: Clip) -> dict[str, Any]:
@@ -579,12 +581,12 @@ def room_left(failure: HttpFailure, limit: int) -> int | None:
     prompt = PROMPT.search(words)
     added = SUM.search(words)
     if context and added:
-        left = int(added[2]) - int(added[1])
+        room = int(added[2]) - int(added[1])
     elif context and prompt:
-        left = int(context[1]) - int(next(filter(None, prompt.groups())))
+        room = int(context[1]) - int(next(filter(None, prompt.groups())))
     else:
         return None
-    return left if FEWEST_TOKENS <= left < limit else None
+    return room if FEWEST_TOKENS <= room < limit else None
 
 
 def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | None:

@@ -216,7 +216,7 @@ def embed(
         Unrecorded: In a replay, if the cache knows neither a vector nor a failure.
         InputError: If the cache holds vectors of another length under the same name.
     """
-    found: list[bytes] = []
+    entries: list[bytes] = []
     # Vectors are stored batch by batch, so that a failed call loses none.
     for start in range(0, len(texts), MOST_TEXTS):
         some = [storable(text) for text in texts[start : start + MOST_TEXTS]]
@@ -230,26 +230,26 @@ def embed(
                     f"{cache} lacks vectors of {embedder.name}, and a replay asks no model."
                 )
             try:
-                made = embedder.embed(
+                vectors = embedder.embed(
                     [some[at] for at in missing], deadline_s=deadline_s, cancel=cancel
                 )
             except ModelError as error:
                 cache.put_json(failure_key(keys[missing[0]]), failed_entry(error))
                 raise
-            return [vector.tobytes() for vector in made]
+            return [vector.tobytes() for vector in vectors]
 
-        found += cache.remember_all(
+        entries += cache.remember_all(
             keys,
             make_entries,
             fits=_is_vector,
             go_on=lambda: cancel is not None and cancel.is_set(),
         )
-    if len({len(entry) for entry in found}) > 1:
+    if len({len(entry) for entry in entries}) > 1:
         raise InputError(
             f"{embedder.name} gives vectors of another length than those in {cache}: another "
             "model has this name now, so use another cache."
         )
-    return np.array([np.frombuffer(entry, "<f4") for entry in found])
+    return np.array([np.frombuffer(entry, "<f4") for entry in entries])
 
 
 def _is_vector(entry: bytes) -> bool:

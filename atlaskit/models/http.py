@@ -263,8 +263,8 @@ class Endpoint:
             raise HttpFailure(f"{late} ({len(page):,} bytes)", is_late=True)
         received = dict[str, str]()
         for name, value in response.headers:
-            shown = self.redaction.page(value[: limits.HEADER]).decode("latin-1")
-            received[name.decode("latin-1").lower()] = shown
+            text = self.redaction.page(value[: limits.HEADER]).decode("latin-1")
+            received[name.decode("latin-1").lower()] = text
         return _body(response.status, received, bytes(page), self.redaction), received
 
 
@@ -504,9 +504,9 @@ def _body(status: int, headers: Mapping[str, str], page: bytes, redaction: Redac
         return page
     if status < 400:
         target = printable(headers.get("location", "") or "an address that it does not tell", 200)
-        told = f"returned HTTP {status}, a redirect to {target}"
+        message = f"returned HTTP {status}, a redirect to {target}"
         raise HttpFailure(
-            told, status=status, is_passing=False, explanation=Explanation(kind="redirect")
+            message, status=status, is_passing=False, explanation=Explanation(kind="redirect")
         )
     raise failure_of(status, headers, page)
 

@@ -103,13 +103,13 @@ def json_objects(text: str) -> Iterator[Span]:
     tried = 0
     place = text.find("{")
     while place >= 0:
-        found, end, failed = _object_at(text, place)
+        span, end, failed = _object_at(text, place)
         read += failed + 1
         tried += 1
         if read > most or tried > MOST_TRIED:
             raise TooMuch("it has too many braces to be searched for a JSON object")
-        if found:
-            yield found
+        if span:
+            yield span
         place = text.find("{", end)
 
 
@@ -183,19 +183,19 @@ def _in_json(token: re.Match[str]) -> str:
     return token[0]
 
 
-def _in_double_quotes(found: re.Match[str]) -> str:
-    if found[1] == "'":
+def _in_double_quotes(token: re.Match[str]) -> str:
+    if token[1] == "'":
         return "'"
-    return found[0] if found[1] else '\\"'
+    return token[0] if token[1] else '\\"'
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found and found[name] != value:
+        if name in fields and fields[name] != value:
             raise NotJson(f"the field {name[:40]!r} has two values")
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
 
 
 def _no_number(word: str) -> Any:
@@ -331,11 +331,11 @@ def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
     Both may stand there, as in "B: the red car", if they name the same choice. A text that can be
     read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
     """
-    found = (_labels(text) | _places(text, choices)).intersection(allowed)
+    matches = (_labels(text) | _places(text, choices)).intersection(allowed)
     both = _LABELLED.fullmatch(text)
-    if not found and both:
-        found = (_labels(both[1]) & _places(both[2], choices)).intersection(allowed)
-    return found.pop() if len(found) == 1 else text
+    if not matches and both:
+        matches = (_labels(both[1]) & _places(both[2], choices)).intersection(allowed)
+    return matches.pop() if len(matches) == 1 else text
 
 
 def _places(text: str, choices: Sequence[str]) -> set[Any]:
@@ -347,10 +347,10 @@ def _places(text: str, choices: Sequence[str]) -> set[Any]:
 def _labels(text: str) -> set[Any]:
     """Return the indices of choices that a text is as a number or as a letter."""
     letter = _LETTER.fullmatch(text)
-    found = {_integer(text.strip("()[].:"))}
+    numbers = {_integer(text.strip("()[].:"))}
     if letter:
-        found.add(ord(letter[1].upper()) - ord("A"))
-    return found
+        numbers.add(ord(letter[1].upper()) - ord("A"))
+    return numbers
 
 
 def _one_of(value: Any, allowed: list[Any]) -> Any:
@@ -361,8 +361,8 @@ def _one_of(value: Any, allowed: list[Any]) -> Any:
         return _integer(value)
     if not isinstance(value, str) or value in allowed:
         return value
-    found = [each for each in allowed if each.strip().lower() == value.strip().lower()]
-    return found[0] if len(found) == 1 else value
+    matches = [each for each in allowed if each.strip().lower() == value.strip().lower()]
+    return matches[0] if len(matches) == 1 else value
 
 
 def _integer(value: Any) -> Any:

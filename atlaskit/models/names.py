@@ -271,8 +271,8 @@ def _is_open(first: str, second: str) -> bool:
     """Return whether at most one of two names fixes a version: two fixed ones are two models."""
 
     def is_fixed(name: str) -> bool:
-        found = VERSION.search(name)
-        return found is not None and any(map(str.isdecimal, found[0]))
+        version = VERSION.search(name)
+        return version is not None and any(map(str.isdecimal, version[0]))
 
     return not (is_fixed(first) and is_fixed(second))
 
@@ -339,17 +339,17 @@ def first_chat_model(listing: Any, base_url: str) -> str | None:
     Raises:
         ModelError: If the server has models, and none of them can chat.
     """
-    listed = list(entries(listing))
+    rows = list(entries(listing))
     names = chat_models(listing)
-    if listed and not names:
-        others = named([name for name, _ in listed])
+    if rows and not names:
+        others = named([name for name, _ in rows])
         raise ModelError(
             f"{base_url} has no model that chats, only {others}: load one, or pass its name.",
             Usage(),
         )
     if not names:
         return None
-    blind = {name for name, entry in listed if _is_blind(entry)}
+    blind = {name for name, entry in rows if _is_blind(entry)}
     chosen = next((name for name in names if name not in blind), names[0])
     if len(names) > 1:
         warnings.warn(
@@ -402,9 +402,9 @@ def _chats(entry: Mapping[str, Any]) -> bool | None:
 
 def _is_blind(entry: Mapping[str, Any]) -> bool:
     """Return whether a model takes no images, by its entry of a list."""
-    taken = object_of(entry.get("architecture")).get("input_modalities")
-    if isinstance(taken, list):
-        return "image" not in taken
+    modalities = object_of(entry.get("architecture")).get("input_modalities")
+    if isinstance(modalities, list):
+        return "image" not in modalities
     sees = object_of(entry.get("capabilities")).get("vision")
     if isinstance(sees, bool):
         return not sees

@@ -84,17 +84,17 @@ def read_prices(text: str) -> Prices:
         InputError: If the text holds none, or a price breaks a rule.
     """
     try:
-        given = dict(part.split("=", 1) for part in text.split(","))
-        prices = {name.strip(): float(price) for name, price in given.items()}
+        parts = dict(part.split("=", 1) for part in text.split(","))
+        prices = {name.strip(): float(price) for name, price in parts.items()}
     except ValueError as error:
         raise InputError(
             f"{printable(text, 80)!r} holds no prices: write prompt=0.5,cached=0.05,completion=3 "
             "(USD a million)."
         ) from error
-    known = [each.name for each in fields(Prices)]
-    if not {"prompt", "completion"} <= prices.keys() <= set(known):
+    names = [each.name for each in fields(Prices)]
+    if not {"prompt", "completion"} <= prices.keys() <= set(names):
         raise InputError(
-            f"Prices have the fields {', '.join(known)}, of which prompt and completion must be "
+            f"Prices have the fields {', '.join(names)}, of which prompt and completion must be "
             "given."
         )
     return Prices(**prices)

@@ -483,8 +483,8 @@ def _title(text: str) -> str:
     """Return the title of an HTML page, and any other text as it is."""
     if not text.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
         return text
-    found = TITLE.search(text)
-    return found[1] if found else ""
+    title = TITLE.search(text)
+    return title[1] if title else ""
 
 
 RETRY = re.compile(r"(?:[\w-]+-)?retry-(?:after|in)(?:-\w+)?")
@@ -545,8 +545,8 @@ def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float
         seconds = _field_delay(name, value)
         if seconds is not None:
             return seconds
-    found = DELAY.search(text)
-    return _seconds(found[1] or found[2]) if found else None
+    match = DELAY.search(text)
+    return _seconds(match[1] or match[2]) if match else None
 
 
 def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -577,9 +577,9 @@ def _header_delay(headers: Mapping[str, str]) -> float | None:
     windows = list[float]()
     for name, value in headers.items():
         seconds = _window_end(name, value)
-        left = _number(headers.get(name.replace("reset", "remaining"), ""))
+        remaining = _number(headers.get(name.replace("reset", "remaining"), ""))
         most = _number(headers.get(name.replace("reset", "limit"), ""))
-        if seconds is not None and (left or 0.0) < MUCH_LEFT * (most or 1.0):
+        if seconds is not None and (remaining or 0.0) < MUCH_LEFT * (most or 1.0):
             windows.append(seconds)
     return max(windows, default=None)
 
@@ -587,8 +587,8 @@ def _header_delay(headers: Mapping[str, str]) -> float | None:
 def _window_end(name: str, value: str) -> float | None:
     """Return the seconds until a window of a limit begins anew; None for any other header."""
     if name in ("ratelimit", "x-ratelimit"):
-        found = WINDOW.search(value[: limits.HEADER])
-        return _seconds(found[1], name) if found else None
+        window = WINDOW.search(value[: limits.HEADER])
+        return _seconds(window[1], name) if window else None
     return _seconds(value, name) if RESET.fullmatch(name) else None
 
 

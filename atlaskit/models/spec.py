@@ -138,17 +138,17 @@ class ModelSpec:
         Raises:
             InputError: If a variable is missing or empty.
         """
-        found = dict[str, Any]()
+        options = dict[str, Any]()
         if self.key_env is not None:
-            found["api_key"] = _variable(self.key_env) if self.key_env else ""
+            options["api_key"] = _variable(self.key_env) if self.key_env else ""
         if self.headers:
             parts = [HEADER.fullmatch(header) for header in self.headers]
-            found["headers"] = {
+            options["headers"] = {
                 part[1]: VARIABLE.sub(lambda name: _variable(name[1]), part[2])
                 for part in parts
                 if part is not None
             }
-        return found
+        return options
 
     @classmethod
     def parse(cls, text: str) -> ModelSpec:

@@ -219,10 +219,10 @@ class ASR:
         self, wav: bytes, response_format: Format, state: CallState
     ) -> tuple[Segment, ...]:
         fields = {"model": self.name, "response_format": response_format, "temperature": "0"}
-        told = {
+        options = {
             name: self.parameters[name] for name in ("language", "prompt") if self.parameters[name]
         }
-        content_type, body = form_data({**fields, **told}, wav)
+        content_type, body = form_data({**fields, **options}, wav)
         page = self._line.post("audio/transcriptions", body, {"Content-Type": content_type}, state)
         try:
             return read_transcription(parsed(page))
@@ -299,15 +299,15 @@ def read_transcription(body: Any) -> tuple[Segment, ...]:
         ValueError: If the body is not a transcription.
     """
     try:
-        found = _Body.model_validate(body)
+        reply = _Body.model_validate(body)
     except ValidationError as error:
         where, what = first_fault(error)
         raise ValueError(f"no transcription ({what}{f' at {where}' if where else ''})") from error
-    if found.text is None and found.segments is None:
+    if reply.text is None and reply.segments is None:
         raise ValueError("no transcription (does the address end in /v1?)")
-    segments = [_segment(each) for each in found.segments or ()]
+    segments = [_segment(each) for each in reply.segments or ()]
     if not any(segment.text for segment in segments):
-        text = _plain(found.text or "")
+        text = _plain(reply.text or "")
         segments = [Segment(None, None, text, compression(text) > MOST_COMPRESSION)]
     return tuple(segment for segment in segments if segment.text)
 
@@ -325,16 +325,16 @@ def read_transcript_entry(entry: bytes) -> tuple[Segment, ...]:
     return _ENTRY.validate_json(entry, strict=True)
 
 
-def _segment(found: _Segment) -> Segment:
-    text = _plain(found.text)
-    ratio = found.compression_ratio
+def _segment(part: _Segment) -> Segment:
+    text = _plain(part.text)
+    ratio = part.compression_ratio
     if ratio is None:
         ratio = compression(text)
-    is_unlikely = found.avg_logprob is None or found.avg_logprob < UNLIKELY
-    is_silent = found.no_speech_prob is not None and found.no_speech_prob > NO_SPEECH
+    is_unlikely = part.avg_logprob is None or part.avg_logprob < UNLIKELY
+    is_silent = part.no_speech_prob is not None and part.no_speech_prob > NO_SPEECH
     return Segment(
-        found.start,
-        found.end,
+        part.start,
+        part.end,
         text,
         is_repetitive=ratio > MOST_COMPRESSION,
         is_no_speech=is_silent and is_unlikely,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import atlaskit as ak
 from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import exact_bounds, interval, paired
 from atlaskit.evaluation.statistics import (
@@ -207,3 +209,9 @@ def test_exponents_reach_their_stated_coverage(truth: float) -> None:
     fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
     covered = sum(fit.low <= truth <= fit.high for fit in fits)
     assert 0.91 <= covered / 150 <= 0.99
+
+
+@pytest.mark.parametrize("drawn", [ak.statistics.accuracy, ak.statistics.costs, ak.plots.tokens_by_role])
+def test_a_name_of_a_file_is_no_table(drawn: Any) -> None:
+    with pytest.raises(InputError, match=r"ak\.read_rows opens a file; got 'rows\.csv'"):
+        drawn("rows.csv")

@@ -13,7 +13,7 @@ from support.paths import ROOT
 
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import NotebookError, run_notebook
-from atlaskit.experiments.parameters import literal
+from atlaskit.experiments.parameters import folder, literal
 
 NOTEBOOKS = [path for folder in ("notebooks", "nano") for path in sorted((ROOT / folder).glob("*.ipynb"))]
 MAX_CELL_LINES, MAX_PARAMETER_LINES = 6, 20
@@ -90,3 +90,15 @@ def test_a_text_that_is_no_list_is_told() -> None:
     with pytest.raises(InputError, match=r"as Python writes it, such as \[20, 60\]; got \[20, 60"):
         literal("[20, 60")
     assert [literal(value) for value in ("test", 3, [1], "(1, 2)")] == ["test", 3, [1], (1, 2)]
+
+
+def test_notebooks_outside_of_a_project_use_the_folder_beside_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    assert folder("", "cache") == str(tmp_path / "notebooks" / "cache"), "there is none yet"
+    (tmp_path / "cache").mkdir()
+    assert folder("", "cache") == str(tmp_path / "cache")
+    (tmp_path / "notebooks" / "cache").mkdir()
+    assert folder("", "cache") == str(tmp_path / "notebooks" / "cache"), "the nearest one"

@@ -160,9 +160,18 @@ def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) ->
 
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses between attempts, which are noted and not made."""
+    """The pauses between attempts of this thread, which are noted and not made.
+
+    A thread that another test left behind may pause too.
+    """
     pauses = list[float]()
-    clock = SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
+    own = threading.get_ident()
+
+    def sleep(pause_s: float) -> None:
+        if threading.get_ident() == own:
+            pauses.append(pause_s)
+
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=sleep)
     monkeypatch.setattr("atlaskit.models.attempts.time", clock)
     return pauses
 

@@ -75,7 +75,7 @@ def names_of(*extras: str) -> set[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("atlaskit", ("notebook", "ray", "mcp", "decord")),
+        ("atlaskit", ("notebook", "ocr", "ray", "mcp", "decord")),
         ("atlasworld", ()),
         ("nano", ("notebook", "test-rl")),
         ("notebooks", ("notebook",)),

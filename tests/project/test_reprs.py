@@ -43,6 +43,8 @@ def examples(world: World, shared_cache: Cache, answered: Result) -> dict[str, t
         "Cache": (Cache(None), "None"),
         "Oracle": (aw.Oracle(world, miss=0.2), "miss=0.2"),
         "Passage": (ak.Passage(12.5, 14, "a red fox", label="fox"), "<note fox, 0:12.5–0:14.0: 'a red fox'>"),
+        "PictureScout": (ak.PictureScout(aw.Oracle(world)), "PictureScout(model="),  # type: ignore[arg-type]
+        "TextScout": (ak.TextScout(), "TextScout(read=None, name='rapidocr')"),
         "Prices": (ak.Prices(prompt=1, completion=2), "prompt=1"),
         "Question": (question, "choice, 3 choices"),
         "Result": (replace(answered, question=replace(question, choices=("a", *LONG)), prediction=0), "A: a"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from support.answering import answering
 from support.paths import ROOT
 
 from atlasworld import World
@@ -46,7 +47,7 @@ def test_the_wheel_has_both_packages_and_nothing_else(wheel: Path) -> None:
 
 @pytest.mark.registry
 @pytest.mark.parametrize("version", PYTHONS)
-def test_it_shows_a_video_with_the_newest_packages(
+def test_it_explores_asks_and_evaluates_with_the_newest_packages(
     version: str, installed: dict[str, Path], wheel: Path, film: World, tmp_path: Path
 ) -> None:
     """In an environment that has nothing but what the wheel asks for."""
@@ -62,3 +63,14 @@ def test_it_shows_a_video_with_the_newest_packages(
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     with Image.open(tmp_path / "sheet.png") as sheet:
         assert sheet.size == (4 * 320, 736) and len(sheet.getcolors(2**24) or ()) > 100
+    kit = str(python.with_name("atlaskit"))
+    done = subprocess.run([kit, "demo", "--cache", "cache"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "which is right" in done.stdout, done.stderr
+    with answering() as address:
+        asked = [kit, "evaluate", "atlaskit-demo/questions.csv", "--model", address, "any-vlm", "--cache", "cache"]
+        done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and (tmp_path / "questions.rows.csv").exists(), done.stderr
+    looking = [kit, "explore", "atlaskit-demo/film.mp4", "--no-browser", "--cache", "cache"]
+    with subprocess.Popen(looking, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as explorer:
+        assert explorer.stdout is not None and "The page is at http://127.0.0.1:" in explorer.stdout.readline()
+        explorer.terminate()

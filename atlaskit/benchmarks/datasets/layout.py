@@ -50,7 +50,8 @@ def packed_in(home: Path) -> dict[str, str]:
 
     Parts of an archive (`videos.tar.part.aa`) and numbered ones (`chunk_01.zip`) have one line.
     """
-    found, folder = dict[str, str](), shlex.quote(str(home))
+    found = dict[str, str]()
+    folder = shlex.quote(str(home))
     for pattern, line in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
@@ -123,13 +124,12 @@ class MediaFiles:
     @cached_property
     def _places(self) -> list[tuple[Path, str, dict[str, str]]]:
         """Each folder that holds files: the dataset's folder, the one below it, and the names."""
-        bases = [self.home / folder for folder in self.folders]
-        places = [
-            (base, below, self._names(base / below))
-            for base in bases
-            for below in ("", *_folders_in(base))
-        ]
-        return [place for place in (*places, (self.home, "", self._names(self.home))) if place[2]]
+        places = []
+        for base in (self.home / folder for folder in self.folders):
+            places += [(base, below) for below in ("", *_folders_in(base))]
+        named = [(base, below, self._names(base / below)) for base, below in places]
+        named.append((self.home, "", self._names(self.home)))
+        return [place for place in named if place[2]]
 
     def _names(self, folder: Path) -> dict[str, str]:
         """Return the names of a folder's files, by name and by stem."""
@@ -223,7 +223,9 @@ class Layout(Generic[R]):
 
     def is_in(self, home: Path) -> bool:
         """Return whether a folder holds rows of the dataset, of any split."""
-        paths = [path for split in self.splits or ("",) for path in self.files_in(home, split)]
+        paths = list[Path]()
+        for split in self.splits or ("",):
+            paths += self.files_in(home, split)
         return any(map(self.is_own, paths)) or holds_rows(paths, self.row)
 
 
@@ -339,7 +341,7 @@ class Loading(Generic[R]):
         Args:
             name: Its name; "" for the dataset's.
         """
-        name, home = name or self.layout.name, self.home
+        name = name or self.layout.name
         for what, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
             if absent:
                 named = ", ".join(printable(each, 60) for each in list(absent)[:MOST_NAMED])
@@ -347,16 +349,17 @@ class Loading(Generic[R]):
                 warnings.warn(
                     f"{name}: {len(absent)} {what} are missing: {named}{more}", stacklevel=3
                 )
-        if lacking := parts_missing(self._files):
+        lacking = parts_missing(self._files)
+        if lacking:
             warnings.warn(
                 f"{name}: {lacking}; the others hold the rest of its questions.", stacklevel=3
             )
         lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
-        for archive, command in (packed_in(home) if self.missing or lacks_lines else {}).items():
-            if self.missing or "subtitle" in archive:
+        for archive, command in packed_in(self.home).items():
+            if self.missing or (lacks_lines and "subtitle" in archive):
+                path = self.home / archive
                 warnings.warn(
-                    f"{name}: {home / archive} is still packed; this unpacks it: {command}",
-                    stacklevel=3,
+                    f"{name}: {path} is still packed; this unpacks it: {command}", stacklevel=3
                 )
         return Benchmark(name, tuple(self.cases), tuple(self.missing), name)
 
@@ -369,7 +372,8 @@ def parts_missing(paths: Sequence[Path]) -> str:
     """Return in words which of several files of rows is not there; "" if none."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for path in paths:
-        if part := PART.fullmatch(path.name):
+        part = PART.fullmatch(path.name)
+        if part is not None:
             found.setdefault((part[1], part[3], part[4]), set()).add(int(part[2]))
     for (begin, count, end), numbers in found.items():
         if len(numbers) < int(count) <= MOST_PARTS:

@@ -96,21 +96,17 @@ def read_parquet(path: Path) -> pyarrow.Table:
                 raise ValueError(
                     f"it has more than {limits.PARTS:,} rows or {limits.COMMAS:,} columns"
                 )
-            groups = [told.row_group(number) for number in range(told.num_row_groups)]
-            values = sum(
-                group.column(number).num_values
-                for group in groups
-                for number in range(told.num_columns)
-            )
+            values = packed = unpacked = 0
+            for number in range(told.num_row_groups):
+                group = told.row_group(number)
+                packed += group.total_byte_size
+                values += sum(group.column(at).num_values for at in range(told.num_columns))
             if values > limits.VALUES:
                 raise ValueError(f"it has more than {limits.VALUES:,} values")
-            large, batches, unpacked = (
-                ValueError(limits.too_long("it holds a table", limits.UNPACKED)),
-                [],
-                0,
-            )
-            if sum(group.total_byte_size for group in groups) > limits.UNPACKED:
+            large = ValueError(limits.too_long("it holds a table", limits.UNPACKED))
+            if packed > limits.UNPACKED:
                 raise large
+            batches = []
             for batch in file.iter_batches(batch_size=256):
                 batches.append(batch)
                 unpacked += batch.nbytes
@@ -337,11 +333,11 @@ def row_files(home: Path, *folders: str) -> list[Path]:
         home: Folder of the dataset.
         *folders: Folders inside it that may hold JSON, in order; `home` itself comes last.
     """
-    texts = [path for folder in (*folders, "") for path in sorted((home / folder).glob("*.json*"))]
-    return [
-        *sorted(home.rglob("*.parquet")),
-        *(path for path in texts if path.suffix in (".json", ".jsonl")),
-    ]
+    paths = sorted(home.rglob("*.parquet"))
+    for folder in (*folders, ""):
+        texts = sorted((home / folder).glob("*.json*"))
+        paths += [path for path in texts if path.suffix in (".json", ".jsonl")]
+    return paths
 
 
 def read_placed(path: Path) -> list[tuple[str, Mapping[str, Any]]]:

@@ -35,8 +35,10 @@ def accuracy_by(*columns: str) -> Metric:
     """
 
     def metric(scored: Sequence[Scored]) -> list[Measure]:
-        parts = [measure for column in columns for measure in _parts(scored, column)]
-        return [_accuracy("accuracy", scored), *parts]
+        measures = [_accuracy("accuracy", scored)]
+        for column in columns:
+            measures += _parts(scored, column)
+        return measures
 
     return metric
 

@@ -131,9 +131,9 @@ def install(folder: Path, build: Build) -> None:
         try:
             progress.update("creating the environment")
             command = [python, "-m", "venv", "--clear", str(folder)]
-            made = subprocess.run(command, capture_output=True, text=True)
-            if made.returncode:
-                words = (made.stdout + made.stderr).strip()[-200:]
+            process = subprocess.run(command, capture_output=True, text=True)
+            if process.returncode:
+                words = (process.stdout + process.stderr).strip()[-200:]
                 raise NotInstalled(f"the environment cannot be created ({words})")
             install_locked(folder, (build,), progress)
             if build == "serve-cpu":
@@ -151,12 +151,12 @@ def install(folder: Path, build: Build) -> None:
 
 def pythons() -> list[str]:
     """Return the interpreters of this machine that vLLM may run on: this one, then newer first."""
-    found = [sys.executable]
+    interpreters = [sys.executable]
     for minor in (14, 13, 12, 11):
         path = shutil.which(f"python3.{minor}")
         if path and minor != sys.version_info.minor and _starts(path):
-            found.append(path)
-    return found
+            interpreters.append(path)
+    return interpreters
 
 
 def _starts(python: str) -> bool:

@@ -82,8 +82,8 @@ def locked(*extras: str, lock: Path = LOCK) -> tuple[str, list[str]]:
     Returns:
         The text of a file of requirements with hashes, and the requirements that have none.
     """
-    found = ENTRY.findall(lock.read_text(encoding="utf-8"))
-    entries = [entry for entry, users in found if not set(extras).isdisjoint(users.split())]
+    rows = ENTRY.findall(lock.read_text(encoding="utf-8"))
+    entries = [entry for entry, users in rows if not set(extras).isdisjoint(users.split())]
     return (
         "".join(entry for entry in entries if "--hash" in entry),
         [entry.strip() for entry in entries if "--hash" not in entry],

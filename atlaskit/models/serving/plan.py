@@ -74,13 +74,13 @@ def _gpus_mib() -> list[int]:
         return []
     if listing.returncode:
         return []
-    found = list[int]()
+    numbers = list[int]()
     for line in listing.stdout.splitlines():
         if line.isdecimal():
-            found.append(int(line))
+            numbers.append(int(line))
         elif line == "[N/A]":  # a GPU that shares the machine's memory
-            found.append(0)
-    return found
+            numbers.append(0)
+    return numbers
 
 
 def cores(
@@ -143,10 +143,10 @@ def can_compile() -> bool:
     try:
         with tempfile.TemporaryDirectory() as folder:
             command = [*compiler, f"{folder}/probe.so", "-"]
-            done = subprocess.run(command, input=PROBE, capture_output=True, timeout=60)
+            process = subprocess.run(command, input=PROBE, capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return process.returncode == 0
 
 
 def engines() -> int:
@@ -262,18 +262,18 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
     sizes = sizes_of(resolve_model(model))
     grids = GRIDS if own == Preset() else ((own.k, own.cell),)
     for k, cell in grids:
-        found = _planned(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
-        if found.conversations:
-            return found
+        plan = _planned(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+        if plan.conversations:
+            return plan
     advice = "Share it among cards with --tensor-parallel."
     for each in best_of_cards(sheets):
         if each.gb <= gb:
             advice = f"Serve {each.model}, or share it among cards with --tensor-parallel."
             break
-    form = " in FP8" if found.is_fp8 else ""
+    form = " in FP8" if plan.is_fp8 else ""
     raise InputError(
         f"{model} does not fit a card of {gb:g} GB: its weights alone are "
-        f"{found.weights / 2**30:.1f} GB{form}. {advice}"
+        f"{plan.weights / 2**30:.1f} GB{form}. {advice}"
     )
 
 
@@ -290,9 +290,9 @@ def _best_of(models: Sequence[tuple[str, Sizes]], gb: float, sheets: Sheets) -> 
     """Return the plan of the largest grid that one of some models has on a card, or None."""
     for k, cell in GRIDS:
         for name, sizes in models:
-            found = _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
-            if found.conversations:
-                return found
+            plan = _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+            if plan.conversations:
+                return plan
     return None
 
 

@@ -175,11 +175,11 @@ def failure_reason(log: str) -> str:
     lines = [PREFIX.sub("", line) for line in log.splitlines()]
     reasons = list[str]()
     for number, line in enumerate(lines):
-        found = FAULT.match(line)
-        if not found:
+        match = FAULT.match(line)
+        if not match:
             continue
-        message = found[3] or found[2]
-        if found[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
+        message = match[3] or match[2]
+        if match[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
             rest = "\n".join(lines[number + 1 : number + 12])
             rest = rest.partition("For further information")[0]
             message = rest.partition("[type=")[0].replace("Value error, ", "")

@@ -143,7 +143,7 @@ def supervise(owner: int, notice: str, command: list[str]) -> int:
     """
     stop = Flag()
     keep = Flag()
-    kept: Watched | None = None
+    server: Watched | None = None
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, stop.set)
     signal.signal(signal.SIGUSR1, keep.set)
@@ -154,19 +154,19 @@ def supervise(owner: int, notice: str, command: list[str]) -> int:
         while child.poll() is None and not stop.wait(POLL_S):
             # This is asked first: the owner sends its signal before it goes.
             is_orphan = os.getppid() != owner
-            if kept is None and keep.wait(0):
-                kept = Watched(json.loads(notice))
-            if kept is None and is_orphan:
+            if server is None and keep.wait(0):
+                server = Watched(json.loads(notice))
+            if server is None and is_orphan:
                 break
-            if kept is not None and kept.is_idle():
+            if server is not None and server.is_idle():
                 break
     finally:
         has_died = child.poll() is not None
-        if kept is not None:
-            kept.withdraw(stop)
+        if server is not None:
+            server.withdraw(stop)
         _stop(child)
-        if kept is not None and not has_died:
-            kept.remove_log()
+        if server is not None and not has_died:
+            server.remove_log()
     return child.returncode
 
 

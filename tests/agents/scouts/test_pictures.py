@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,10 +114,9 @@ def test_hints_reach_the_plan_and_a_model_of_another_form_is_refused(world: Worl
         ak.PictureScout(Wrong())(sight(world.drawn, "red", cache), root_grid(world.drawn, 0.0, 600.0, 4))
 
 
-def test_without_the_package_one_sentence_says_what_to_install(world: World, cache: Cache) -> None:
-    pytest.importorskip("numpy")
-    try:
-        import rapidocr  # noqa: F401
-    except ImportError:
-        with pytest.raises(InputError, match="pip install rapidocr onnxruntime"):
-            ak.TextScout()(sight(world.drawn, "red", cache), root_grid(world.drawn, 0.0, 600.0, 4))
+def test_without_the_package_one_sentence_says_what_to_install(
+    world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    with pytest.raises(InputError, match="pip install rapidocr onnxruntime"):
+        ak.TextScout()(sight(world.drawn, "red", cache), root_grid(world.drawn, 0.0, 600.0, 4))
