@@ -198,6 +198,8 @@ def test_words_that_name_no_model_are_told_and_change_nothing(cache: Cache, word
     page = page_of(Flat(), cache, vlm=vlm)
     told = page.tell("model", model=words)
     assert told["is"] == "problem" and "sk-secret" not in told["words"]
+    asked = page.tell("ask", question="Who?", choices=[], within=None, model=words)
+    assert asked == told and page.widget.results == [], "no other model is asked in its place"
     assert page.widget.vlm is vlm
     page.tell("here")
     assert page.model()["model"] == vlm.name

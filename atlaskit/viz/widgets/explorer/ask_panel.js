@@ -59,7 +59,10 @@ class AskPanel {
         this.copied),
       this.note,
     ];
-    for (const field of [this.question, this.choices]) field.addEventListener("input", () => this.writeLineSoon());
+    for (const field of [this.question, this.choices]) field.addEventListener("input", () => {
+      this.problem.textContent = "";
+      this.writeLineSoon();
+    });
     this.within.addEventListener("change", () => {
       this.isChosen = true;
       this.writeLine();
@@ -124,14 +127,14 @@ class AskPanel {
 
   writeLine() {
     clearTimeout(this.lineTimer);
-    this.problem.textContent = this.copied.textContent = "";
+    this.copied.textContent = "";
     if (this.explorer.shown) this.send("line", this.draft());
   }
 
   start() {
     this.problem.textContent = "";
     this.toReveal = true;
-    this.send("ask", this.draft());
+    this.send("ask", { ...this.draft(), model: this.model.value }); // the model that the field names, or none
   }
 
   onShown(message) {

@@ -326,18 +326,25 @@ class AskPanel:
             case {"want": "go on", "goes_on": bool(goes_on)}:
                 self._goes_on = goes_on
             case {"want": "model", "model": str(words)}:
-                self._explorer.vlm = self._choice.choose(words, video)
+                self._choose(words)
                 self._send_model()
             case {"want": "line"}:
                 self._send_line(Draft.from_json(message, video.duration_s))
             case {"want": "ask"}:
-                self._start(Draft.from_json(message, video.duration_s))
+                draft = Draft.from_json(message, video.duration_s)
+                self._choose(str(message.get("model", self._choice.words)))
+                self._start(draft)
             case {"want": "again"} if self._run is not None:
                 self._choice.agree()
                 self._start(self._run.draft)
             case {"want": "stop"} if self._run is not None:
                 self._run.stop()
                 self._send_state()
+
+    def _choose(self, words: str) -> None:
+        """Ask the model that words name from now on; raise InputError if they name none."""
+        if words != self._choice.words:
+            self._explorer.vlm = self._choice.choose(words, self._explorer.atlas.video)
 
     @cached_property
     def _choice(self) -> ModelChoice:
