@@ -61,8 +61,8 @@ def folder(given: str, name: str) -> str:
     for place in (here, *here.parents):
         if any((place / mark).exists() for mark in ROOT_MARKS):
             return str(place / name)
-    is_above = (here.parent / name).is_dir() and not (here / name).is_dir()
-    return str((here.parent if is_above else here) / name)
+    home = here.parent if (here.parent / name).is_dir() else here
+    return str(home / name)
 
 
 def __dir__() -> list[str]:
