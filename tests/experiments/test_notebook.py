@@ -101,4 +101,4 @@ def test_notebooks_outside_of_a_project_use_the_folder_beside_theirs(
     (tmp_path / "cache").mkdir()
     assert folder("", "cache") == str(tmp_path / "cache")
     (tmp_path / "notebooks" / "cache").mkdir()
-    assert folder("", "cache") == str(tmp_path / "notebooks" / "cache"), "the nearest one"
+    assert folder("", "cache") == str(tmp_path / "cache"), "also once a notebook made one of its own"
