@@ -10,10 +10,8 @@ import ast
 from pathlib import Path
 from typing import Any
 
+from atlaskit.caching.folder import ROOT_MARKS
 from atlaskit.errors import InputError
-
-ROOT_MARKS = ("pyproject.toml", ".git")
-"""A folder that holds one of these is the root of a project, as it is for the default cache."""
 
 __all__ = ["folder", "literal"]
 
