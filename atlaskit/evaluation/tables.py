@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.rows import read_parquet
-from atlaskit.benchmarks.datasets.spreadsheet import read_text, separator_of
 from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import as_answered
@@ -38,6 +37,7 @@ from atlaskit.evaluation.card import (
 from atlaskit.evaluation.saving import check_path as check_path
 from atlaskit.evaluation.saving import save as save
 from atlaskit.evaluation.saving import so_far as so_far
+from atlaskit.video.spreadsheet import read_text, separator_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,7 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import os
 import re
 import warnings
@@ -23,9 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from atlaskit import limits
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import Kind
 from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
 from atlaskit.progress import bar as progress_bar
@@ -34,6 +30,7 @@ from atlaskit.video.file import VideoFile
 from atlaskit.video.names import exists, local_path
 from atlaskit.video.readers import CORES
 from atlaskit.video.records import cached_facts, facts_of, put_facts
+from atlaskit.video.spreadsheet import read_spreadsheet
 from atlaskit.video.subtitles.beside import subtitle_files, subtitles_beside
 from atlaskit.video.tracks import open_media
 
@@ -322,43 +319,31 @@ def read_listing(path: Path) -> list[Source]:
     Raises:
         InputError: The table cannot be read, has no such column, or a cell is wrong.
     """
-    try:
-        text = read_whole(path, limits.TEXT_FILE).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{printable(str(path))} cannot be read: {reason(error)}.") from error
-    first = text.partition("\n")[0]
-    delimiter = max("\t;,", key=first.count)
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    columns = {str(name).strip().casefold(): name for name in rows.fieldnames or ()}
-    where = {
-        kind: next((columns[name] for name in names if name in columns), None)
-        for kind, names in (
-            ("file", FILE_COLUMNS),
-            ("name", NAME_COLUMNS),
-            ("began", DATE_COLUMNS),
-        )
-    }
-    if where["file"] is None:
+    rows = read_spreadsheet(path)
+    names = {name.strip().casefold(): name for _, row in rows for name in row}
+    file, name, began = (
+        next((names[one] for one in among if one in names), "")
+        for among in (FILE_COLUMNS, NAME_COLUMNS, DATE_COLUMNS)
+    )
+    if rows and not file:
         raise InputError(
             f"{printable(str(path))} has no column {FILE_COLUMNS[0]!r}; its columns are "
-            f"{printable(', '.join(columns), 200)}."
+            f"{printable(', '.join(names.values()), 200)}."
         )
     listed = []
-    for number, row in enumerate(rows, start=2):
-        cells = {
-            kind: (row.get(column) or "").strip() if column is not None else ""
-            for kind, column in where.items()
-        }
-        if not cells["file"]:
+    for place, row in rows:
+        if not row.get(file):
             continue
-        began = _moment(cells["began"]) if cells["began"] else None
-        if cells["began"] and began is None:
+        told = row.get(began, "")
+        moment = _moment(told) if told else None
+        if told and moment is None:
             raise InputError(
-                f"{printable(str(path))}, row {number}, column {where['began']}: a date is as in "
-                f"2026-11-27 18:30:00; got {printable(cells['began'], 80)!r}."
+                f"{printable(place)}, column {began}: a date is as in 2026-11-27 18:30:00; got "
+                f"{printable(told, 80)!r}."
             )
-        file = path.parent / local_path(cells["file"])
-        listed.append(Source(file, cells["name"] or cells["file"], began))
+        listed.append(
+            Source(path.parent / local_path(row[file]), row.get(name) or row[file], moment)
+        )
     if not listed:
         raise InputError(f"{printable(str(path))} lists no file.")
     return listed

@@ -22,11 +22,11 @@ from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.layout import VIDEO_SUFFIXES, find_inside
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
 from atlaskit.benchmarks.datasets.rows import leave_out, read_placed
-from atlaskit.benchmarks.datasets.spreadsheet import read_spreadsheet
 from atlaskit.environment.question import Answered, Kind, Question, Span
 from atlaskit.errors import InputError, VideoError, printable
 from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
+from atlaskit.video.spreadsheet import read_spreadsheet
 from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Video
