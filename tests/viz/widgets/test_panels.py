@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.model_doubles import ATTACK, Counting, Spiteful
+from support.model_doubles import ATTACK, Around, Counting, Spiteful
 from support.stand_ins import Flat, strings
 from viz.widget_pages import FakePage
 
@@ -192,6 +192,19 @@ def test_a_model_is_named_in_the_page(film: World, cache: Cache) -> None:
     assert page.widget.vlm is None and page.model()["questions"] == []
 
 
+def test_a_follow_up_may_use_what_was_found_before(world: World, cache: Cache) -> None:
+    first, second = world.questions[:2]
+    page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
+    page.put(first.text, first.choices)
+    page.tell("ask", question=second.text, choices=[*second.choices], within=None, follows=True)
+    page.wait()
+    page.put(second.text, second.choices)
+    told = [result.settings.get("after", "") for result in page.widget.results]
+    assert told[0] == told[2] == "" and first.text in told[1]
+    line = page.tell("line", question="And then?", choices=[], within=None, follows=True)
+    assert "after=result" in line["line"]
+
+
 @pytest.mark.parametrize("words", ["oracle", "gpt-4o --key-env sk-secret", "http://127.0.0.1:9/v1 a b c"])
 def test_words_that_name_no_model_are_told_and_change_nothing(cache: Cache, words: str) -> None:
     vlm = Spiteful()
@@ -236,9 +249,25 @@ def test_a_server_that_takes_long_is_started_only_once_a_person_goes_on(
 # --- a run
 
 
+class Patient(Around):
+    """A model that judges evidence only once the page has marked some, on any machine."""
+
+    page: PanelPage
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        sheet = getattr(request.facts, "sheet", None)
+        until_s = time.monotonic() + 60
+        while sheet is not None and len(sheet.scratchpad) and time.monotonic() < until_s:
+            if any(message.get("is") == "marks" for message, _ in [*self.page.sent]):
+                break
+            time.sleep(0.01)
+        return super().complete(request, **control)
+
+
 def test_a_question_is_asked_and_its_evidence_is_marked(world: World, cache: Cache, draws_often: None) -> None:
     asked = next(question for question in world.questions if question.category == "SSS")
-    page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
+    vlm = Patient(Oracle(world))
+    page = vlm.page = PanelPage(GridExplorer(world.drawn, vlm=vlm, cache=cache))
     state = page.put(asked.text, asked.choices)
     result = page.widget.result
     assert result is not None and page.widget.results == [result] and len(result.evidence)

@@ -17,6 +17,7 @@ class AskPanel {
       if (document.activeElement !== this.question) this.open();
       this.writeLine();
     });
+    this.followUp.hidden = true;
     this.draw({ phase: "idle" });
     this.send("here");
     this.onHide = () => this.send("left");
@@ -45,6 +46,8 @@ class AskPanel {
     this.question = element("textarea", { rows: 2 });
     this.choices = element("textarea", { rows: 3 });
     this.within = element("input", { type: "checkbox" });
+    this.follows = element("input", { type: "checkbox" });
+    this.followUp = element("label", {}, this.follows, " follow-up: may use what was found before");
     this.region = element("span");
     this.line = element("textarea", { rows: 2, readonly: true, spellcheck: "false" });
     this.copied = element("span", { role: "status" });
@@ -54,7 +57,7 @@ class AskPanel {
       element("label", { class: "long" }, "Model", this.model), this.names, this.offered.box,
       element("label", { class: "long" }, "Question", this.question),
       element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
-      element("label", {}, this.within, " only this region ", this.region),
+      element("label", {}, this.within, " only this region ", this.region), this.followUp,
       element("div", { class: "fields" }, element("label", { class: "grow" }, "Line", this.line), copy,
         this.copied),
       this.note,
@@ -63,6 +66,7 @@ class AskPanel {
       this.problem.textContent = "";
       this.writeLineSoon();
     });
+    this.follows.addEventListener("change", () => this.writeLine());
     this.within.addEventListener("change", () => {
       this.isChosen = true;
       this.writeLine();
@@ -117,7 +121,8 @@ class AskPanel {
 
   draft() {
     const choices = this.choices.value.split("\n").filter((choice) => choice.trim());
-    return { question: this.question.value, choices, within: this.within.checked ? regionOf(this.explorer.shown) : null };
+    const within = this.within.checked ? regionOf(this.explorer.shown) : null;
+    return { question: this.question.value, choices, within, follows: this.follows.checked && !this.followUp.hidden };
   }
 
   writeLineSoon() {
@@ -178,6 +183,7 @@ class AskPanel {
       element("li", {}, element("b", {}, who), " ", element("bdi", {}, does))));
     this.drawEvidence(state.evidence ?? []);
     this.toSteps.hidden = state.run === undefined;
+    if (state.run !== undefined) this.followUp.hidden = false; // there is something to follow
     if (state.run !== this.state.run) this.closeSteps();
     this.state = state;
     this.tell(isRunning);

@@ -52,6 +52,8 @@ class Draft:
     choices: tuple[str, ...] = ()
     within: Span | None = None
     """The interval of the video that is searched, in seconds; None for the whole video."""
+    is_follow_up: bool = False
+    """Whether it may use what the questions before it found."""
 
     @classmethod
     def from_json(cls, message: dict[str, Any], duration_s: float) -> Draft:
@@ -72,7 +74,9 @@ class Draft:
                 ):
                     lines = tuple(choice[:QUESTION_CHARS].strip() for choice in choices)
                     span = None if within is None else checked_span(within, duration_s)
-                    return cls(text[:QUESTION_CHARS].strip(), tuple(filter(None, lines)), span)
+                    is_follow_up = message.get("follows") is True
+                    asked = text[:QUESTION_CHARS].strip()
+                    return cls(asked, tuple(filter(None, lines)), span, is_follow_up)
         raise InputError(
             f"A question of the page needs a text, at most {MAX_CHOICES} choices, and an interval "
             f"or null; got {message!r:.120}."
@@ -94,6 +98,7 @@ class Draft:
             repr(self.text),
             *([f"choices={[*self.choices]!r}"] if self.choices else []),
             *([f"within={self.within!r}"] if self.within else []),
+            *(["after=result"] if self.is_follow_up else []),
             f"vlm={vlm}",
             "show=True",
         ]
@@ -159,6 +164,7 @@ class AskedRun:
         cache: Cache,
         on_change: Callable[[AskedRun], None],
         agree: Callable[[Sequence[str]], None] | None = None,
+        before: Sequence[Result] = (),
     ) -> None:
         """Start a run.
 
@@ -170,8 +176,10 @@ class AskedRun:
             cache: Where replies and images are stored.
             on_change: Called with the run when `so_far` has changed, and once after the end.
             agree: Called before a server is started that takes long or much; see `Server.agree`.
+            before: The results that a follow-up may use.
         """
         self.draft = draft
+        self._before = tuple(before) if draft.is_follow_up else ()
         self.so_far = run_so_far((), video, cache)
         self.result: Result | None = None
         self.error: BaseException | None = None
@@ -206,7 +214,11 @@ class AskedRun:
             if isinstance(model, Server) and model.agree is None:
                 model.agree = self._agree
             self._model = StoppableModel(model)
-            within = {} if self.draft.within is None else {"within": self.draft.within}
+            chosen: dict[str, Any] = {}
+            if self.draft.within is not None:
+                chosen["within"] = self.draft.within
+            if self._before:
+                chosen["after"] = self._before
             self._check()
             result = self._ask(
                 self._video,
@@ -215,7 +227,7 @@ class AskedRun:
                 vlm=self._model,
                 cache=self._cache,
                 on_event=self._follow,
-                **within,
+                **chosen,
             )
         except BaseException as caught:  # a thread has no caller: the page shows the error
             error = Stopped() if self.is_stopping else caught
@@ -437,6 +449,7 @@ class AskPanel:
                     atlas.cache,
                     self._follow,
                     self._choice.check_agreed,
+                    tuple(self._explorer.results),
                 )
         self._send_state()
 
