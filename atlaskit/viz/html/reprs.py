@@ -23,6 +23,7 @@ from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import Scratchpad, label_of
+from atlaskit.environment.places import moment_in_words
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.render import view as make_view
 from atlaskit.runs.events import Decision, Report, Review, Start, Stop
@@ -181,7 +182,8 @@ def evidence_image(sheet: Sheet) -> Html:
         if not len(shown):
             return no_evidence()
         frames = ", ".join(
-            f"{item.label} at {clock(item.timestamp_s)}" for item in islice(shown, MAX_LISTED)
+            f"{item.label} at {moment_in_words(sheet.video, item.timestamp_s)}"
+            for item in islice(shown, MAX_LISTED)
         )
         more = ""
         if len(shown) > MAX_LISTED:

@@ -16,6 +16,7 @@ from typing import Any
 
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
+from atlaskit.environment.places import moment_in_words
 from atlaskit.runs.events import (
     Assign,
     Call,
@@ -49,6 +50,7 @@ from atlaskit.runs.narrate import (
     value_text,
 )
 from atlaskit.runs.result import rests_on
+from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.places import (
@@ -315,7 +317,8 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "answer": plain_text(run.answer_line, 2_000),
         "notes": notes,
         "evidence": [
-            _link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]
+            _link(item, run.video, findings.of(item.timestamp_s), count)
+            for item in evidence[:MAX_EVIDENCE]
         ],
         "moments": [list(moment) for moment in moments_of(run)],
         "found": [
@@ -345,7 +348,10 @@ def _name(settings: Mapping[str, Any]) -> str:
     return " · ".join(parts) or "unknown method"
 
 
-def _link(item: Evidence, step: int | None, count: int) -> tuple[str, int | None]:
+def _link(
+    item: Evidence, video: Video | None, step: int | None, count: int
+) -> tuple[str, int | None]:
     """Return a line of text for an item of evidence, and the step that found it if it is shown."""
-    text = plain_text(f"[{item.label}] {clock(item.timestamp_s)} {item.description}", 160)
+    where = clock(item.timestamp_s) if video is None else moment_in_words(video, item.timestamp_s)
+    text = plain_text(f"[{item.label}] {where} {item.description}", 160)
     return text, step if step is not None and step < count else None
