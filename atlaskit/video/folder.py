@@ -246,7 +246,9 @@ def found_in(source: Videos) -> list[Source]:
     names = Counter(one.name for one in sources)
     if is_list and max(names.values()) > 1:
         home = os.path.commonpath([one.path.parent.absolute() for one in sources])
-        sources = [one._replace(name=str(one.path.absolute().relative_to(home))) for one in sources]
+        sources = [
+            one._replace(name=_text(one.path.absolute().relative_to(home))) for one in sources
+        ]
     return sources
 
 
@@ -256,7 +258,7 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
         paths = sorted(_walk(path), key=lambda each: _natural(str(each.relative_to(path))))
         if not paths:
             raise InputError(f"There is no video file in {printable(str(path))}. {_holds(path)}")
-        return [Source(each, str(each.relative_to(path))) for each in paths]
+        return [Source(each, _text(each.relative_to(path))) for each in paths]
     if path.suffix.lower() in TABLES and path.is_file():
         return read_listing(path)
     if not exists(path) and glob.has_magic(str(path)):
@@ -266,8 +268,13 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
         paths = [each for each in paths if each.is_file() and _is_video(each)]
         if not paths:
             raise InputError(f"No video file is named {printable(str(path))}.")
-        return [Source(each, each.name) for each in paths]
-    return [Source(path, path.name)]
+        return [Source(each, _text(each.name)) for each in paths]
+    return [Source(path, _text(path.name))]
+
+
+def _text(name: str | Path) -> str:
+    """Return a name as text: bytes that are none on this machine must not break a record."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def is_several(source: str | os.PathLike[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -196,6 +197,22 @@ def test_folders_patterns_and_tables_are_videos_wherever_one_is_given(footage: P
     films = ak.open_videos(table, cache=cache)
     assert [film.name for film in films.films] == ["the dock", "night 2/🦊 fox.mp4"]
     assert films.films[0].began == datetime(2026, 11, 27, 18, 30)
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
+def test_odd_names_links_and_pipes_break_nothing(tmp_path: Path, cache: Cache) -> None:
+    home = tmp_path / "odd"
+    (home / "folder.mp4").mkdir(parents=True)
+    clip = make_video(tmp_path / "clip.mp4", frames=30)
+    shutil.copyfile(clip, os.fsencode(home) + b"/caf\xe9.mp4")
+    os.mkfifo(home / "pipe.mp4")
+    (home / "loop").symlink_to(home)
+    (home / "zero.mp4").symlink_to("/dev/zero")
+    films = ak.open_videos(home, cache=cache)
+    remember_video(films, cache)
+    assert [film.name for film in films.films] == ["caf\ufffd.mp4"] and len(films.left_out) == 2
+    recalled = open_video(fingerprint=films.fingerprint, cache=cache)
+    assert isinstance(recalled, Collection) and recalled.films == films.films
 
 
 @pytest.mark.parametrize(
