@@ -126,7 +126,8 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
     if count < 1:
         raise InputError(f"questions must be at least 1; got {count}.")
     event = odd_event(script)
-    scene, span = script.scenes[event.scene].name, (event.start_s, event.end_s)
+    scene = script.scenes[event.scene].name
+    span = (event.start_s, event.end_s)
     rng = random.Random(f"atlasworld anomaly choices {script.seed}")
     shown = {each.name for each in script.scenes}
     absent = [
@@ -139,7 +140,8 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
     choices = tuple(
         f"the {place} scene at {light}" for place, light in (name.split(" at ") for name in names)
     )
-    where, when = f"{PREMISE} In which scene is that one?", f"{PREMISE} When is that one on screen?"
+    where = f"{PREMISE} In which scene is that one?"
+    when = f"{PREMISE} When is that one on screen?"
     id = f"atlasworld-{script.seed}-odd"
     return (
         Question(

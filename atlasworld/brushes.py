@@ -88,7 +88,8 @@ class Canvas:
             knots = self.random.uniform(-1, 1, int(self.span / step) + 3)
             at = self.x / step + self.random.uniform(0, 1)
             ramp = at % 1 if jagged else (1 - np.cos(math.pi * (at % 1))) / 2
-            left, right = knots[at.astype(int)], knots[at.astype(int) + 1]
+            left = knots[at.astype(int)]
+            right = knots[at.astype(int) + 1]
             total += rough**octave * (left + (right - left) * ramp)
         return (base - rise * total).astype(np.float32)
 
@@ -111,7 +112,8 @@ class Canvas:
             return
         fine = 3
         mask = Image.new("L", ((right - left) * fine, (bottom - top) * fine))
-        pen, scale = ImageDraw.Draw(mask), self.height * fine
+        pen = ImageDraw.Draw(mask)
+        scale = self.height * fine
         for polygon in polygons:
             pen.polygon(
                 [(x * scale - left * fine, y * scale - top * fine) for x, y in polygon], fill=255
@@ -270,11 +272,13 @@ def _object_masks(
 
 def draw_banner(text: str, frame_height: int) -> Sprite:
     """Draw a caption in large white letters on a dark rounded banner."""
-    fine, height = 2, frame_height * 2
+    fine = 2
+    height = frame_height * 2
     font = ImageFont.load_default(height * 0.115)
     stroke = max(1, round(height * 0.003))
     left, top, right, bottom = font.getbbox(text, stroke_width=stroke)
-    pad_x, pad_y = height * 0.055, height * 0.04
+    pad_x = height * 0.055
+    pad_y = height * 0.04
     width = round((right - left + 2 * pad_x) / fine) * fine
     tall = round((bottom - top + 2 * pad_y) / fine) * fine
     mask = Image.new("L", (width, tall))

@@ -68,12 +68,15 @@ class DrawnVideo(Video):
         from atlasworld.renderer import SceneRenderer
 
         self.name = f"drawn world {script.seed}"
-        self.duration_s, self.fps, self.size = script.duration_s, float(script.fps), script.size
+        self.duration_s = script.duration_s
+        self.fps = float(script.fps)
+        self.size = script.size
         self.fingerprint = f"drawn-{script.name}"
         self.subtitles = Subtitles(
             tuple(Line(line.start_s, line.end_s, line.text) for line in script.lines)
         )
-        self._script, self._renderer = script, SceneRenderer(script)
+        self._script = script
+        self._renderer = SceneRenderer(script)
 
     def try_frames(
         self, times_s: Sequence[float], size: tuple[int, int] | None = None
@@ -96,13 +99,15 @@ class StandIn(DrawnVideo):
     last frames stay in memory.
     """
 
-    is_drawn, is_stand_in = False, True
+    is_drawn = False
+    is_stand_in = True
 
     def __init__(self, script: Script) -> None:
         from atlasworld.encoder import film_fingerprint, film_name
 
         super().__init__(script)
-        self.name, self.fingerprint = film_name(script), film_fingerprint(script)
+        self.name = film_name(script)
+        self.fingerprint = film_fingerprint(script)
         # The film's subtitle file has whole milliseconds.
         in_file = (
             Line(round(line.start_s, 3), round(line.end_s, 3), line.text)

@@ -149,7 +149,8 @@ def _encode(
             disable=not progress,
         )
         for index, frame in enumerate(bar):
-            frame.pts, frame.time_base = index, Fraction(1, script.fps)
+            frame.pts = index
+            frame.time_base = Fraction(1, script.fps)
             container.mux(stream.encode(frame))
             if on_frame is not None:
                 on_frame(index)
@@ -158,7 +159,8 @@ def _encode(
 
 def _draw_ahead(script: Script) -> Iterator[av.VideoFrame]:
     """Yield every frame in order; a second thread draws ahead while the caller encodes."""
-    renderer, converter = SceneRenderer(script), VideoReformatter()
+    renderer = SceneRenderer(script)
+    converter = VideoReformatter()
 
     def draw(index: int) -> av.VideoFrame:
         pixels = np.asarray(renderer.frame(index))

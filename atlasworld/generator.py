@@ -98,7 +98,8 @@ def _draw_scenes(
 
 def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
     """Cut `[0, frames)` into scenes of 12 to 40 s; cut a short video near its middle."""
-    shortest, longest = math.ceil(_SCENE_S[0] * fps), math.floor(_SCENE_S[1] * fps)
+    shortest = math.ceil(_SCENE_S[0] * fps)
+    longest = math.floor(_SCENE_S[1] * fps)
     if frames < 2 * shortest:
         return [0, rng.randint(round(0.4 * frames), round(0.6 * frames)), frames]
     cuts = [0]
@@ -184,8 +185,10 @@ def _draw_event_spans(
     rng: random.Random, scene: Scene, count: int, fps: int
 ) -> list[tuple[int, int]]:
     """Place events in a scene, as frames `[first, last)`: log-uniform lengths, random waits."""
-    margin, gap = math.ceil(_CUT_MARGIN_S * fps), math.ceil(_GAP_S * fps)
-    shortest, longest = math.ceil(_EVENT_S[0] * fps), math.floor(_EVENT_S[1] * fps)
+    margin = math.ceil(_CUT_MARGIN_S * fps)
+    gap = math.ceil(_GAP_S * fps)
+    shortest = math.ceil(_EVENT_S[0] * fps)
+    longest = math.floor(_EVENT_S[1] * fps)
     room = round((scene.end_s - scene.start_s) * fps) - 2 * margin - (count - 1) * gap
     lengths = [round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S)))) for _ in range(count)]
     lengths = [min(max(length, shortest), longest) for length in lengths]
@@ -223,8 +226,10 @@ def _draw_motion(
     rng: random.Random, seconds: float, aspect: float, caption_at: str | None
 ) -> Motion:
     """Draw a slow path that keeps the whole object inside the frame and clear of its caption."""
-    size, bob = rng.uniform(0.30, 0.44), rng.uniform(0.0, 0.025)
-    reach_x, reach_y = size / 2 / aspect + _EDGE, size / 2 + bob + _EDGE
+    size = rng.uniform(0.30, 0.44)
+    bob = rng.uniform(0.0, 0.025)
+    reach_x = size / 2 / aspect + _EDGE
+    reach_y = size / 2 + bob + _EDGE
     highest = reach_y + (_BANNER_BAND if caption_at == "top" else 0)
     lowest = 1 - reach_y - (_BANNER_BAND if caption_at == "bottom" else 0)
     travel = min(1 - 2 * reach_x, seconds * rng.uniform(0.06, 0.22))
@@ -233,7 +238,8 @@ def _draw_motion(
     y0 = rng.uniform(highest, lowest)
     y1 = min(max(y0 + rng.uniform(-0.1, 0.1) * min(1.0, seconds), highest), lowest)
     size, x0, y0, x1, y1, bob = (round(number, 4) for number in (size, x0, y0, x1, y1, bob))
-    bob_s, tilt = round(rng.uniform(1.6, 3.2), 2), round(rng.uniform(-9, 9), 1)
+    bob_s = round(rng.uniform(1.6, 3.2), 2)
+    tilt = round(rng.uniform(-9, 9), 1)
     return Motion(
         size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES)
     )
@@ -256,7 +262,8 @@ def _draw_lines(
     lines = _draw_event_lines(rng, events, part_frames, fps, cast)
     for scene in scenes:
         text = rng.choice((*PLACE_LINES[scene.place], *CALM_LINES))
-        scene_first, scene_last = round(scene.start_s * fps), round(scene.end_s * fps)
+        scene_first = round(scene.start_s * fps)
+        scene_last = round(scene.end_s * fps)
         length = _spoken_frames(text, fps)
         first = rng.randint(scene_first, max(scene_first, scene_last - length))
         is_free = all(first + length < start or end < first for start, end, *_ in lines)
@@ -315,10 +322,8 @@ def _draw_line_span(
     after = min(
         [(part_first + part_frames) / fps, *(other.start_s for other in events[number + 1 :][:1])]
     )
-    low, high = (
-        math.ceil((before + event.start_s) / 2 * fps),
-        math.floor((event.end_s + after) / 2 * fps),
-    )
+    low = math.ceil((before + event.start_s) / 2 * fps)
+    high = math.floor((event.end_s + after) / 2 * fps)
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)
     length = min(_spoken_frames(text, fps), high - low)
     first = rng.randint(max(low, middle - length + 1), min(middle, high - length))

@@ -35,7 +35,8 @@ CLIP_S = 150
 
 The shortest long timeline then lasts 20 minutes, the length at which single videos end.
 """
-SHORTEST_CLIP_S, LONGEST_CLIP_S = 10, 300
+SHORTEST_CLIP_S = 10
+LONGEST_CLIP_S = 300
 
 # The bank takes a part of each kind. Every colour, shape, place, light and tone of voice occurs in
 # both casts, so that none of them tells the casts apart.
@@ -98,7 +99,8 @@ def write_long_timeline(
         raise InputError(
             f"clip_s of an AtlasWorld video must be an integer {limits}; got {clip_s!r}."
         )
-    count, fewest = int(duration_s // clip_s), OWN_CLIPS + BANK_CLIPS
+    count = int(duration_s // clip_s)
+    fewest = OWN_CLIPS + BANK_CLIPS
     if count < fewest:
         least = f"at least {fewest} clips of {clip_s} s, {fewest * clip_s} s in all"
         raise InputError(
@@ -125,9 +127,12 @@ def join(clips: Sequence[Script], seed: int) -> Script:
     scenes: list[Scene] = []
     events: list[WorldEvent] = []
     lines: list[SpokenLine] = []
-    fps, size, frames = clips[0].fps, clips[0].size, 0
+    fps = clips[0].fps
+    size = clips[0].size
+    frames = 0
     for position, clip in enumerate(clips):
-        first, new_id = len(scenes), f"c{position:03}-{{}}".format
+        first = len(scenes)
+        new_id = f"c{position:03}-{{}}".format
         scenes += [_shift(scene, frames, fps, index=first + scene.index) for scene in clip.scenes]
         events += [
             _shift(e, frames, fps, id=new_id(e.id), scene=first + e.scene) for e in clip.events
@@ -142,8 +147,11 @@ def join(clips: Sequence[Script], seed: int) -> Script:
 
 def _cut_part(whole: Script, number: int, seed: int) -> Script:
     """Cut one of OWN_CLIPS equal parts out of a script; `seed` fixes the scenery of the part."""
-    fps, length = whole.fps, whole.frame_count // OWN_CLIPS
-    first, start_s, end_s = number * length, number * length / fps, (number + 1) * length / fps
+    fps = whole.fps
+    length = whole.frame_count // OWN_CLIPS
+    first = number * length
+    start_s = number * length / fps
+    end_s = (number + 1) * length / fps
     scenes = [scene for scene in whole.scenes if start_s <= scene.start_s < end_s]
     before = scenes[0].index
     return Script(

@@ -233,7 +233,8 @@ def text_never(askable: Askable, rng: random.Random) -> Question | None:
 
 def never_said(askable: Askable, rng: random.Random) -> Question | None:
     """T2O about a line that is never spoken; the choices are objects that appear."""
-    said, shown = {line.text for line in askable.script.lines}, sorted(askable.appearances)
+    said = {line.text for line in askable.script.lines}
+    shown = sorted(askable.appearances)
     lines = [line.format(object=with_article(name)) for line in EVENT_LINES for name in shown]
     unsaid = [line for line in lines if line not in said]
     if not unsaid or len(shown) < CHOICES:

@@ -134,10 +134,8 @@ def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, .
         count: Largest number of questions.
         seed: Seed of the questions.
     """
-    askable, rng = (
-        Askable(script, script.events),
-        random.Random(f"atlasworld absent {script.seed} {seed}"),
-    )
+    askable = Askable(script, script.events)
+    rng = random.Random(f"atlasworld absent {script.seed} {seed}")
     questions: dict[str, Question] = {}
     for number in range(MAX_TRIES * count):
         category = tuple(ABSENTS)[number % len(ABSENTS)]

@@ -72,7 +72,8 @@ class SceneRenderer:
     def frame(self, index: int) -> Image.Image:
         """Return the frame at an index: RGB, of the script's size."""
         t = index / self.script.fps
-        scene, event = self.script.scene_at(t), self.script.event_at(t)
+        scene = self.script.scene_at(t)
+        event = self.script.event_at(t)
         frame = self._pan(scene, t)
         if event is not None:
             self._paste_object(frame, event, index)
@@ -86,16 +87,21 @@ class SceneRenderer:
         The object moves along a straight path with a gentle swing; in its first and last frames it
         enters and leaves.
         """
-        fps, motion = self.script.fps, event.motion
+        fps = self.script.fps
+        motion = event.motion
         width, height = self.script.size
-        first, last = round(event.start_s * fps), round(event.end_s * fps)
+        first = round(event.start_s * fps)
+        last = round(event.end_s * fps)
         x, y = self._path(motion, index - first, max(1, last - 1 - first))
         transition = max(1.0, min(TRANSITION_S * fps, (last - first) / 5))
-        away, way = 1 - (index - first) / transition, motion.enter
+        away = 1 - (index - first) / transition
+        way = motion.enter
         if away <= 0:
-            away, way = 1 - (last - 1 - index) / transition, motion.leave
+            away = 1 - (last - 1 - index) / transition
+            way = motion.leave
         away = max(0.0, away) ** 2
-        diameter, opacity = height * motion.size, 1.0
+        diameter = height * motion.size
+        opacity = 1.0
         if way == "fade":
             opacity -= 0.35 * away
         elif way == "pop":
@@ -131,10 +137,12 @@ class SceneRenderer:
         pose = self.pose(event, index)
         full = self.script.size[1] * event.motion.size
         sprite = self._object(event.colour, event.shape, full, event.motion.tilt_deg)
-        colour, mask = sprite.colour, sprite.mask
+        colour = sprite.colour
+        mask = sprite.mask
         if pose.diameter < full:
             side = round(colour.width * pose.diameter / full)
-            colour, mask = colour.resize((side, side)), mask.resize((side, side))
+            colour = colour.resize((side, side))
+            mask = mask.resize((side, side))
         if pose.opacity < 1:
             mask = mask.point(lambda level: round(level * pose.opacity))
         frame.paste(

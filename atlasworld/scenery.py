@@ -187,7 +187,8 @@ def paint_desert(far: Canvas, near: Canvas, air: Air) -> None:
 
 
 def _cactus(canvas: Canvas, x: float, y: float, tall: float, colour: RGB) -> None:
-    trunk, arm = tall * 0.15, tall * 0.11
+    trunk = tall * 0.15
+    arm = tall * 0.11
     bars = [(x, y, tall, trunk)]
     for side, low, high in ((-1, 0.38, 0.34), (1, 0.5, 0.36)):
         reach = x + side * tall * 0.26
@@ -210,7 +211,8 @@ def paint_sea(far: Canvas, near: Canvas, air: Air) -> None:
     for _ in range(150):
         depth = far.random.uniform(0, 1) ** 1.6
         width = 0.02 + 0.11 * depth * far.random.uniform(0.3, 1)
-        x, y = far.random.uniform(-0.1, far.span), 0.548 + 0.4 * depth
+        x = far.random.uniform(-0.1, far.span)
+        y = 0.548 + 0.4 * depth
         glints.append(
             [(x, y), (x + width / 2, y - 0.003), (x + width, y), (x + width / 2, y + 0.003)]
         )
@@ -264,7 +266,8 @@ def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
         lit: list[Polygon] = []
         x = -0.1
         while x < far.span:
-            width, top = far.random.uniform(0.07, 0.17), base + far.random.uniform(-rise, rise)
+            width = far.random.uniform(0.07, 0.17)
+            top = base + far.random.uniform(-rise, rise)
             walls.append(box(x, top, width + 0.002, 1 - top))
             if far.random.uniform() < 0.3:
                 walls.append(box(x + width / 2 - 0.003, top - 0.06, 0.006, 0.06))
@@ -350,7 +353,9 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     far.gradient(*sky)
     far.clouds(-0.4, 1.2, nebula, 0.5, stretch=1.6)
     far.specks(stars, 0.0, 1.0, 0.0042, (240, 244, 255), 0.95)
-    x, y, radius = far.span * far.random.uniform(0.2, 0.8), far.random.uniform(0.2, 0.42), 0.085
+    x = far.span * far.random.uniform(0.2, 0.8)
+    y = far.random.uniform(0.2, 0.42)
+    radius = 0.085
     far.glow(x, y, radius * 2, planet, 0.35)
     front, back = (_ring(x, y, radius, turn) for turn in (0.0, math.pi))
     band = mix(planet, (255, 255, 255), 0.35)
@@ -370,7 +375,8 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     moon = near.line(0.87, 0.03, 0.6)
     near.land(moon, mix(ground, (255, 255, 255), 0.25), mix(ground, sky[0], 0.45), 0.14)
     for cx in near.places(0.22):
-        wide, cy = near.random.uniform(0.03, 0.07), near.random.uniform(0.93, 0.99)
+        wide = near.random.uniform(0.03, 0.07)
+        cy = near.random.uniform(0.93, 0.99)
         for grow, colour in ((1.0, mix(ground, sky[0], 0.55)), (0.8, mix(ground, sky[0], 0.3))):
             near.shapes(
                 [[(px, cy + (py - cy) * 0.35) for px, py in regular(32, cx, cy, wide * grow)]],

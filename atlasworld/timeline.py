@@ -25,7 +25,8 @@ from atlaskit.video.readers import TIME_STEP_S
 VERSION = 1
 """Version of the worlds, increased whenever one seed would give another script or other frames."""
 
-MIN_DURATION_S, MAX_DURATION_S = 10.0, 36_000.0
+MIN_DURATION_S = 10.0
+MAX_DURATION_S = 36_000.0
 
 COLOURS: dict[str, tuple[int, int, int]] = {
     "red": (222, 30, 44),
@@ -253,7 +254,8 @@ def _read(row_type: type[_Row], row: dict[str, Any]) -> _Row:
     """Build a dataclass from a JSON object with exactly its fields, each of the declared type."""
     types = {field.name: str(field.type) for field in dataclasses.fields(row_type)}
     if set(row) != set(types):
-        missing, unknown = sorted(types.keys() - row.keys()), sorted(row.keys() - types.keys())
+        missing = sorted(types.keys() - row.keys())
+        unknown = sorted(row.keys() - types.keys())
         raise InputError(
             f"A {row_type.__name__} in an AtlasWorld manifest must have the fields "
             f"{sorted(types)}; {missing} are missing and {unknown} are unknown."
@@ -286,7 +288,8 @@ def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
 
 def _rules(script: Script) -> Iterator[tuple[bool, str]]:
     """Yield each rule of a valid script: whether it is met, and the violation if it is not."""
-    scenes, cuts = script.scenes, [0.0, *(scene.end_s for scene in script.scenes)]
+    scenes = script.scenes
+    cuts = [0.0, *(scene.end_s for scene in script.scenes)]
     yield (
         [scene.start_s for scene in scenes] == cuts[:-1],
         "the scenes do not follow one another from 0 s",

@@ -153,11 +153,9 @@ class World:
         return {(event.start_s, event.end_s): event for event in self.script.events}
 
     def _join(self, videos: list[Video]) -> Video:
-        return (
-            videos[0]
-            if len(self.order) == 1
-            else open_video([videos[index] for index in self.order])
-        )
+        if len(self.order) == 1:
+            return videos[0]
+        return open_video([videos[index] for index in self.order])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out open videos, so that a world can be pickled for another process."""
@@ -174,14 +172,14 @@ class World:
 def _with_anomaly(world: World, count: int) -> World:
     """Return the world of the same seed with one object that does not belong."""
     own = range(OWN_CLIPS if len(world.order) > 1 else 1)
-    plain, seed = [clip.script for clip in world.clips], world.script.seed
+    plain = [clip.script for clip in world.clips]
+    seed = world.script.seed
     rule = draw_rule(plain, own, seed)
     scripts = rule.applied(plain)
-    script = (
-        scripts[0]
-        if len(world.order) == 1
-        else join([scripts[index] for index in world.order], seed)
-    )
+    if len(world.order) == 1:
+        script = scripts[0]
+    else:
+        script = join([scripts[index] for index in world.order], seed)
     scenes = {
         scripts[number].scenes[event.scene].name
         for number in own
@@ -265,7 +263,8 @@ def world(
             progress=progress,
         )
         return _with_anomaly(plain, questions)
-    frame_format, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)
+    frame_format = f"{size[0]}x{size[1]}-{fps}fps"
+    home = Path(directory)
     if clip_s is None and duration_s <= LONGEST_S:
         script = write_script(seed, duration_s, fps=fps, size=size)
         clip = Clip(script, home / f"seed{seed}-{duration_s:g}s-{frame_format}")

@@ -146,11 +146,9 @@ def _compare_evidence(
 
 
 def _without_wording(action: Action) -> Any:
-    return (
-        sorted(item.cell for item in action.items)
-        if isinstance(action, AddToScratchpad)
-        else action
-    )
+    if isinstance(action, AddToScratchpad):
+        return sorted(item.cell for item in action.items)
+    return action
 
 
 def evaluate_nano(

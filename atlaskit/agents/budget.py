@@ -105,11 +105,9 @@ class Budget:
         limits = {
             name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")
         }
-        return (
-            limits
-            if self.prices is None
-            else {**limits, "usd": self.usd, "prices": self.prices.recorded()}
-        )
+        if self.prices is None:
+            return limits
+        return {**limits, "usd": self.usd, "prices": self.prices.recorded()}
 
     def amounts(self, usage: Usage) -> dict[Amount, float]:
         """Return the amount of tokens, for each way of counting; 0 USD without prices."""
@@ -202,18 +200,17 @@ class Meter:
     def attempts(self, is_decision: bool) -> int:
         """Return how many attempts a call may take; only decisions take the last DECISION_CALLS."""
         left = self.calls_left()
-        return (
-            MAX_ATTEMPTS
-            if left is None
-            else max(1, min(MAX_ATTEMPTS, left - DECISION_CALLS * (not is_decision)))
-        )
+        if left is None:
+            return MAX_ATTEMPTS
+        return max(1, min(MAX_ATTEMPTS, left - DECISION_CALLS * (not is_decision)))
 
     def tokens_left(self) -> dict[Amount, float]:
         """Return the tokens that workers may still use, for each way of counting that has a limit.
 
         Two calls of the master, as large as its largest so far, are reserved.
         """
-        spent, default = self.budget.amounts(self.total), self.budget.amounts(DEFAULT_CALL)
+        spent = self.budget.amounts(self.total)
+        default = self.budget.amounts(DEFAULT_CALL)
         reserved = {
             name: 2 * most or default[name] for name, most in self.largest["master"].items()
         }
@@ -275,7 +272,9 @@ class Meter:
             call. With a limit on tokens, the first worker of a run is sent alone, to measure the
             cost of a call.
         """
-        calls, tokens, n_workers = self.calls_left(), self.tokens_left(), len(steps)
+        calls = self.calls_left()
+        tokens = self.tokens_left()
+        n_workers = len(steps)
         largest = self.largest["worker"]
         if tokens:
             affordable = [

@@ -117,7 +117,8 @@ def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray
 
     It is −1 where either is zero, and DIGITS digits of it count.
     """
-    rows, wanted = vectors.astype(np.float64), query.astype(np.float64)
+    rows = vectors.astype(np.float64)
+    wanted = query.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
     found: NDArray[np.float64] = np.divide(
         rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0

@@ -352,7 +352,8 @@ class Looking:
 
     def look(self, grids: Sequence[Grid], known: Known, worker: int, allotment: Allotment) -> Look:
         """Make one look; this changes nothing here."""
-        sheets, first = list[Observation](), 0
+        sheets = list[Observation]()
+        first = 0
         for grid in grids:
             seen = self.atlas.observe(self.atlas.start(grid))
             sheets.append(replace(seen, view=replace(seen.view, first=first)))
@@ -448,7 +449,8 @@ class Looking:
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
         """Record the result of one stretch: its evidence, and the dead zone if there is none."""
-        start_s, end_s = grid.start_s, grid.end_s
+        start_s = grid.start_s
+        end_s = grid.end_s
         before = set(self.scratchpad)
         self.scratchpad = self.scratchpad.add(found)
         self.seen = self.seen.add(start_s, end_s, grid.resolution_s)
@@ -520,7 +522,8 @@ class Looking:
         conclusion = answer.conclusion
         erased = tuple(answer.labels_to_erase) if len(pad) else ()
         self.scratchpad = pad.erase(erased)
-        self.judged, self.unfollowed = self.matter, ()
+        self.judged = self.matter
+        self.unfollowed = ()
         is_answer = conclusion.action != "look"
         if conclusion.action == "not_there" and not over and self.unseen(self.grain_s):
             is_answer = False  # the unseen rest is searched first

@@ -109,7 +109,8 @@ class Loop:
     def answer(self) -> Result:
         """Explore, decide, and return the result."""
         stop = self.explore()
-        votes, sample = self.search.votes or 1, self.search.sample
+        votes = self.search.votes or 1
+        sample = self.search.sample
         # The samples of all votes differ, also between runs with the same number of votes.
         root = None if len(self.scratchpad) else self.root()
         decision = self.master.decide(
@@ -118,7 +119,8 @@ class Loop:
         if decision is not None and root is not None:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
-        pad, zones = self.scratchpad, self.dead_zones
+        pad = self.scratchpad
+        zones = self.dead_zones
         sheet = self.atlas.sheet(pad, most=len(pad))
         return self.run.end(
             stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet
@@ -126,7 +128,9 @@ class Loop:
 
     def explore(self) -> Stop:
         """Explore in rounds until the search ends; return the reason."""
-        meter, frontier, search = self.run.meter, self.frontier, self.search
+        meter = self.run.meter
+        frontier = self.frontier
+        search = self.search
         if not frontier.open:
             return "depth"
         if limit := meter.exhausted():
@@ -202,7 +206,9 @@ class Loop:
         Args:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
-        task, cells, root = self.search_task, self.frontier.cells, self.root()
+        task = self.search_task
+        cells = self.frontier.cells
+        root = self.root()
         hints = self.survey.told(task, root.view.grid, cells)
         call = ProbeCall(
             self.run.question, task, root, cells, 2 * self.workers, self.scratchpad, hints
@@ -241,11 +247,9 @@ class Loop:
         The facts and the budget of each worker are fixed before any starts. An interrupt (Ctrl-C)
         cancels the calls that are in flight.
         """
-        search, meter, steps = (
-            self.search,
-            self.run.meter,
-            [assignment.steps for assignment in chosen],
-        )
+        search = self.search
+        meter = self.run.meter
+        steps = [assignment.steps for assignment in chosen]
         looks_ahead = search.look_ahead and self.rounds != search.max_rounds
         ahead = looks_ahead and meter.can_look_ahead(steps)
         tasks = [
@@ -350,11 +354,15 @@ class Loop:
 
         If the call fails, the evidence does not suffice until the next one; nothing else changes.
         """
-        root, atlas, pad = self.root(), self.atlas, self.scratchpad
+        root = self.root()
+        atlas = self.atlas
+        pad = self.scratchpad
         sheet = atlas.sheet(pad)
         between = gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s))
-        left_out, cells = len(pad) - len(sheet.scratchpad), self.frontier.cells
-        calls, most = self.run.meter.total.calls, self.run.meter.budget.calls
+        left_out = len(pad) - len(sheet.scratchpad)
+        cells = self.frontier.cells
+        calls = self.run.meter.total.calls
+        most = self.run.meter.budget.calls
         rest = between, left_out, self.rounds, calls, most, self.unfollowed
         call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, *rest)
         outcome = self.master.ask(call)

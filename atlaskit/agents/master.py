@@ -118,7 +118,8 @@ class Master:
         """
         refusal = next((visit.refusal for visit in visits if visit.refusal), "")
         if refusal:
-            self.run.failure, self.failures = refusal, MAX_UNANSWERED
+            self.run.failure = refusal
+            self.failures = MAX_UNANSWERED
         elif visits and all(visit.is_silent for visit in visits):
             self.silent.append(visits[0].region)
             self.run.failure = next(
@@ -153,7 +154,8 @@ class Master:
         Returns:
             The reply; None if the call failed, must fail, or the budget has no call left.
         """
-        meter, question = self.run.meter, self.run.question
+        meter = self.run.meter
+        question = self.run.question
         if self.run.is_hopeless or not meter.can_decide():
             return None
         call: DecisionCall | GlanceCall
@@ -164,7 +166,8 @@ class Master:
             call = DecisionCall(question, atlas.rules.duration_s, sheet, left_out)
             shown = {"view": None, "sheet": SheetRecord.of(sheet)}
         else:
-            call, shown = GlanceCall(question, root), {"view": ViewRecord.of(root), "sheet": None}
+            call = GlanceCall(question, root)
+            shown = {"view": ViewRecord.of(root), "sheet": None}
         outcomes = [self.ask(call, sample)]
         while can_change(question, outcomes, votes) and meter.can_decide():
             outcomes.append(self.ask(call, sample + len(outcomes)))
@@ -196,7 +199,8 @@ class Master:
                 )
             except IllegalAction:
                 continue  # the grid itself shows that the cell is dead or unreadable
-        view, found = ViewRecord.of(atlas.observe(state)), state.scratchpad.items
+        view = ViewRecord.of(atlas.observe(state))
+        found = state.scratchpad.items
         self.run.log(
             Cite(view=view, interval_s=(atlas.root.start_s, atlas.root.end_s), found=found)
         )
@@ -223,7 +227,8 @@ def follow(
     unfollowed = list[UnfollowedRecord]()
     waiting = {region.grid for region in frontier.open}
     for start_s, end_s in dict.fromkeys(interval.span for interval in review.intervals):
-        a, b = max(start_s, root.start_s), min(end_s, root.end_s)
+        a = max(start_s, root.start_s)
+        b = min(end_s, root.end_s)
         is_inside = a <= b and a < root.end_s
         grids = unseen_over(root, a, b, rules.can_open, frontier.is_seen) if is_inside else ()
         if not grids:

@@ -88,14 +88,19 @@ class Run:
         self.vlm = as_model(vlm, store, is_replay=replay)
         self.video = as_video(video, store)
         self._caution = caution(self.vlm, self.video, self.question)
-        self.sample, self.is_replay, self.cache = sample, replay, store.watched()
+        self.sample = sample
+        self.is_replay = replay
+        self.cache = store.watched()
         self.model = CallLog(Cached(self.vlm, self.cache, sample=sample, replay=replay))
         remember_video(self.video, self.cache)
-        self.events, self.settings, self.failure = list[Event](), dict[str, Any](), ""
+        self.events = list[Event]()
+        self.settings = dict[str, Any]()
+        self.failure = ""
         self.refusal: ModelError | None = None
         self.result: Result | None = None
         self._display: RunDisplay | None = None
-        self._on_event, self._has_warned = on_event, False
+        self._on_event = on_event
+        self._has_warned = False
         if show:
             self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
         # The clock starts here, since opening the video is not part of the run.
@@ -132,10 +137,8 @@ class Run:
             max_attempts: The most attempts; None for as many as the budget allows.
         """
         outcome: Reply | ModelError
-        attempts, started_s = (
-            max_attempts or self.meter.attempts(request.step == "decision"),
-            now_s(),
-        )
+        attempts = max_attempts or self.meter.attempts(request.step == "decision")
+        started_s = now_s()
         try:
             outcome = self.model.complete(
                 request,

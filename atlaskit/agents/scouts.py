@@ -165,7 +165,8 @@ def words(sight: Sight, grid: Grid) -> Hints:
     middles, scores, lines = sight.once(f"words {grid.k}", lambda: _standouts(sight, root))
     hints = dict[int, Hint]()
     for cell in grid.cells:
-        first, last = bisect_left(middles, cell.start_s), bisect_left(middles, cell.end_s)
+        first = bisect_left(middles, cell.start_s)
+        last = bisect_left(middles, cell.end_s)
         if first < last and (score := max(scores[first:last])):  # the first of equals
             line = lines[scores.index(score, first, last)]
             quote = json.dumps(printable(line.text, LONGEST_QUOTE), ensure_ascii=False)
@@ -178,7 +179,8 @@ def words(sight: Sight, grid: Grid) -> Hints:
 def _standouts(sight: Sight, root: Grid) -> tuple[list[float], list[float], list[Line]]:
     """Return the lines in order of their middles: middles, how far each stands out, lines."""
     middles = [(line.start_s + line.end_s) / 2 for line in sight.lines]
-    values, starts_s = relevance(sight), [cell.start_s for cell in root.cells]
+    values = relevance(sight)
+    starts_s = [cell.start_s for cell in root.cells]
     best = dict.fromkeys(range(root.size), 0.0)
     for middle, value in zip(middles, values, strict=True):
         cell = max(0, bisect_right(starts_s, middle) - 1)
@@ -352,7 +354,8 @@ def resolve_scouts(scouts: Iterable[str | Scout]) -> dict[str, Scout]:
     found: dict[str, Scout] = {}
     for scout in scouts:
         if isinstance(scout, str) and scout in SCOUTS:
-            name, scout = scout, SCOUTS[scout]
+            name = scout
+            scout = SCOUTS[scout]
         elif not callable(scout):
             raise InputError(f'A scout is "words" or a function; got {scout!r:.80}.')
         else:

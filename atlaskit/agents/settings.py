@@ -115,10 +115,8 @@ class Search:
             raise InputError(
                 f"min_span_s is a number of seconds above 0; got {self.min_span_s!r:.80}."
             )
-        cell, fit = (
-            16 if self.cell is None else self.cell,
-            "native" if self.fit is None else self.fit,
-        )
+        cell = 16 if self.cell is None else self.cell
+        fit = "native" if self.fit is None else self.fit
         Look(cell, fit).check(self.k or 2)
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')

@@ -187,13 +187,11 @@ class _Listener:
     """Transcribes files one after the other, with many chunks of a file in flight."""
 
     def __init__(self, asr: ASR, cache: Cache, parallel: int, replay: bool, bar: Any) -> None:
-        self._asr, self._cache, self._parallel, self._replay, self._bar = (
-            asr,
-            cache,
-            parallel,
-            replay,
-            bar,
-        )
+        self._asr = asr
+        self._cache = cache
+        self._parallel = parallel
+        self._replay = replay
+        self._bar = bar
         self._left_out: Counter[str] = Counter()
         self._example = ""
         self._lines = 0
@@ -232,7 +230,8 @@ class _Listener:
 
     def _hear_all(self, sound: Sound) -> _Progress:
         """Send all chunks of a file, a few at a time, and return the outcome of each."""
-        done, cancel = _Progress(), threading.Event()
+        done = _Progress()
+        cancel = threading.Event()
         pending: dict[Future[tuple[Segment, ...]], _Place] = {}
         with ThreadPoolExecutor(self._parallel, thread_name_prefix="atlaskit-speech") as pool:
             try:
@@ -282,14 +281,16 @@ class _Listener:
                     segment.text,
                 )
                 continue
-            start_s, end_s = place.start_s, place.end_s
+            start_s = place.start_s
+            end_s = place.end_s
             if segment.start_s is not None and segment.end_s is not None:
                 start_s, end_s = (
                     max(start_s, start_s + segment.start_s),
                     min(end_s, start_s + segment.end_s),
                 )
             if end_s - start_s < SHORTEST_S:
-                start_s, end_s = place.start_s, place.end_s
+                start_s = place.start_s
+                end_s = place.end_s
             lines.append(SourceLine(round(start_s, 3), round(end_s, 3), segment.text))
         return lines
 

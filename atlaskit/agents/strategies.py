@@ -172,11 +172,9 @@ class Frontier:
             count: How many regions to return at most.
             among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
-        ready, exploring, chosen = (
-            [r for r in self.scored if among(r)],
-            list(self._out),
-            list[Grid](),
-        )
+        ready = [r for r in self.scored if among(r)]
+        exploring = list(self._out)
+        chosen = list[Grid]()
         while ready and len(chosen) < count:
             first = max(ready, key=lambda region: priority(region, exploring))
             ready.remove(first)
@@ -390,10 +388,8 @@ def choose(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) 
         raise InputError(f"{rule} a list of assignments; it returned {planned!r:.80}.")
     if len(planned) > workers:
         raise InputError(f"{rule} at most {workers} assignments; it returned {len(planned)}.")
-    regions, open_grids = (
-        [each.region for each in planned],
-        {region.grid for region in frontier.open},
-    )
+    regions = [each.region for each in planned]
+    open_grids = {region.grid for region in frontier.open}
     if len(set(regions)) < len(regions) or not set(regions) <= open_grids:
         raise InputError(
             f"{rule} assignments to different regions of frontier.open; it returned {regions}."

@@ -135,7 +135,8 @@ def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
 def action_forms(schema: ParametricSchema) -> dict[str, str]:
     """Return the form of each action that a step may take, by the word that names it."""
     shape, kinds = _nodes(schema)
-    action, forms = shape["properties"]["action"], dict[str, dict[str, Any]]()
+    action = shape["properties"]["action"]
+    forms = dict[str, dict[str, Any]]()
     for variant in action.get("anyOf", [action]):
         fields = kinds[variant["$ref"].rpartition("/")[2]]["properties"]
         known = forms.setdefault(fields["action"]["const"], {})
@@ -180,11 +181,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
             return f"[{_form(node['items'], known, name)}, …{count}]"
         case "string":
             longest = node.get("maxLength", LONGEST_TEXT)
-            return (
-                '"<text>"'
-                if longest == LONGEST_TEXT
-                else f'"<text of at most {longest} characters>"'
-            )
+            if longest == LONGEST_TEXT:
+                return '"<text>"'
+            return f'"<text of at most {longest} characters>"'
         case "boolean":
             return "true|false"
     return (
@@ -213,7 +212,8 @@ def span_text(start_s: float, end_s: float) -> str:
 
 def grid_intro(view: View) -> str:
     """Return what a view is: its size, its interval, when its cells begin, and their numbers."""
-    grid, where = view.grid, "stands in its corner"
+    grid = view.grid
+    where = "stands in its corner"
     if view.look.ruled:
         where = "and the time of its frame stand above the frame"
     starts = f"Cell n starts at {seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number "
@@ -235,7 +235,8 @@ def films_text(view: View) -> str:
 
     Of many films only some are named: where cells stand for several films, the first of each cell.
     """
-    video, grid = view.video, view.grid
+    video = view.video
+    grid = view.grid
     if not isinstance(video, Collection):
         return ""
     films = video.films_in(grid.start_s, grid.end_s)
@@ -254,11 +255,10 @@ def films_text(view: View) -> str:
         if film != shown:
             rows.append(f"{view.first + cell.index}: {_film_name(film)}, {seconds(cell.start_s)} s")
         shown = film
-    what = (
-        "A cell stands for several films, and shows a frame of one of them."
-        if has_several
-        else "No cell has parts of two films."
-    )
+    if has_several:
+        what = "A cell stands for several films, and shows a frame of one of them."
+    else:
+        what = "No cell has parts of two films."
     return (
         f"The video is a collection of {len(video.films)} films, of which {len(films)} are here, "
         f"one after another; seconds count through all of them. {what} After the number of a cell, "
@@ -284,7 +284,8 @@ def cells_text(observation: Observation, question: Question) -> str:
     This depends on the view and the question alone, so prompts put it right after the image: calls
     about one view then begin with the same text.
     """
-    view, lines = observation.view, observation.subtitles
+    view = observation.view
+    lines = observation.subtitles
     chosen, remark = listed_lines(lines, question)
     by_cell = observation.lines_by_cell(chosen)
     cuts = cuts_text(view)
@@ -302,10 +303,12 @@ def cuts_text(view: View) -> str:
     It is "" if there are none. Of cells with many cuts, the first are listed, as many for each as
     fit.
     """
-    hidden, short = view.hidden_cuts, view.short_shots
+    hidden = view.hidden_cuts
+    short = view.short_shots
     texts = list[str]()
     if hidden:
-        most, rows = max(1, MOST_CUTS // len(hidden)), list[str]()
+        most = max(1, MOST_CUTS // len(hidden))
+        rows = list[str]()
         for cell, cuts_s in sorted(hidden.items()):
             spans_s = view.hidden_shots.get(cell, ())
             joined = {edge_s for span_s in spans_s for edge_s in span_s}
@@ -348,10 +351,8 @@ def listed_lines(
     is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
     if is_short and sum(len(quote_line(line)) for line in lines) <= most:
         return lines, ""
-    scores, chosen = (
-        Index([_Said(line.text) for line in lines]).scores(query_of(question)),
-        dict[str, int](),
-    )
+    scores = Index([_Said(line.text) for line in lines]).scores(query_of(question))
+    chosen = dict[str, int]()
     for place in sorted(range(len(lines)), key=lambda place: (-scores[place], place)):
         if scores[place] <= 0 or (room := room - len(quote_line(lines[place]))) < 0:
             break
@@ -409,22 +410,20 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
     if not scratchpad.items:
         return "No evidence is kept yet."
     items = sorted(scratchpad, key=lambda item: item.timestamp_s)
-    more = (
-        [f"And {left_out} frames more, less sure or older, which are not shown."]
-        if left_out
-        else []
-    )
+    if left_out:
+        more = [f"And {left_out} frames more, less sure or older, which are not shown."]
+    else:
+        more = []
     heading = "What was noted of the evidence, in order of time:"
     return "\n".join([heading, *map(_item_text, items), *more])
 
 
 def _item_text(item: Evidence) -> str:
     """Return an item's row; small models need the description right after the label."""
-    subtitle = (
-        f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}"
-        if item.subtitle
-        else ""
-    )
+    if item.subtitle:
+        subtitle = f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}"
+    else:
+        subtitle = ""
     cell = (
         f"frame at {moment_text(item.timestamp_s)}, stands for "
         f"{seconds(item.start_s)}–{seconds(item.end_s)} s"
@@ -475,11 +474,9 @@ def unfollowed_text(unfollowed: Sequence[UnfollowedRecord]) -> str:
         "outside": "lies outside of what is searched",
     }
     rows = [f"{span_text(*each.interval_s)}: {reasons[each.reason]}." for each in unfollowed]
-    return (
-        "\n".join(["You asked for these, and they cannot be searched again:", *rows])
-        if rows
-        else ""
-    )
+    if rows:
+        return "\n".join(["You asked for these, and they cannot be searched again:", *rows])
+    return ""
 
 
 TRUST = (

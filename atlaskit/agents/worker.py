@@ -198,7 +198,8 @@ class Worker:
         self.used += outcome.usage
         self.largest_call = larger(self.largest_call, self.run.meter.budget.amounts(outcome.usage))
         if not isinstance(outcome, ModelError):
-            self.failures_in_a_row, self.is_silent = 0, False
+            self.failures_in_a_row = 0
+            self.is_silent = False
             return self.act(outcome, call)
         self.failures_in_a_row += 1
         self.refusal = str(outcome) if outcome.is_final else ""
@@ -209,7 +210,8 @@ class Worker:
 
     def next_call(self, steps_left: int) -> StepCall:
         """Return the next call: the turns so far, and the current observation."""
-        task, seen = self.task.search_task, self.observation
+        task = self.task.search_task
+        seen = self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         hints = self.survey.told(task, self.state.grid, open_cells)
         return StepCall(

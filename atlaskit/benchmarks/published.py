@@ -22,14 +22,16 @@ Split = Literal[
 ]
 """The questions that published numbers are about: a benchmark, its longest videos, or these
 concatenated to ten hours."""
-VIDEOATLAS, TEN_HOURS = "Table 1 of the VideoAtlas paper", "Table 2 of the VideoAtlas paper"
+VIDEOATLAS = "Table 1 of the VideoAtlas paper"
+TEN_HOURS = "Table 2 of the VideoAtlas paper"
 DVD = "Deep Video Discovery, arXiv 2505.18079"
 COLLECTED = "a collection of published results, Nov. 2026"
 REPOSTED = "reposted figures of the makers of the models, Nov. 2026"
 SECOND_HAND = (COLLECTED, REPOSTED)
 """Sources that repeat what others report: nobody compared these numbers with the first source."""
 QWEN = "its model card, Nov. 2026: 2 fps, up to 2,048 frames and 224K tokens of video"
-EXTREMEWHEN, COMET = "ExtremeWhenBench, arXiv 2606.12300", "CoMET-Bench, arXiv 2606.15320"
+EXTREMEWHEN = "ExtremeWhenBench, arXiv 2606.12300"
+COMET = "CoMET-Bench, arXiv 2606.15320"
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,10 @@ class Cache:
                     CacheWarning,
                     stacklevel=2,
                 )
-        self._locks = (
-            locks_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
-        )
+        if isinstance(self._store, Store):
+            self._locks = locks_in(self._store.folder)
+        else:
+            self._locks = KeyLocks(None)
         self._counts: dict[str, Counter[str]] = {
             "hits": Counter(),
             "misses": Counter(),

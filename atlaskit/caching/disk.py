@@ -164,11 +164,10 @@ def check_schema(database: Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         present = set(connection.execute("SELECT type, name FROM sqlite_master"))
         has_settings = ("table", "Settings") in present
-        settings = (
-            {name for (name,) in connection.execute("SELECT key FROM Settings")}
-            if has_settings
-            else set()
-        )
+        if has_settings:
+            settings = {name for (name,) in connection.execute("SELECT key FROM Settings")}
+        else:
+            settings = set()
     if not (present <= SCHEMA and settings <= DEFAULT_SETTINGS.keys() | METADATA.keys()):
         raise CacheError(
             f"{database} is another program's, or was tampered with: name another directory."

@@ -212,7 +212,8 @@ def _ask(options: argparse.Namespace) -> int:
     prices = None if options.prices is None else read_prices(options.prices)
     budget = Budget(**{name: vars(options)[name] for name in LIMITS}, prices=prices)
     spec = named_model(options) or ModelSpec(LOCAL_SERVER)
-    changes, cache = changes_of(options), Cache(options.cache)
+    changes = changes_of(options)
+    cache = Cache(options.cache)
     cache = cache.refreshing() if options.refresh else cache
     video = _opened(options, cache)
     vlm = asking(as_model(spec, cache, is_replay=options.replay, keep=True), options)

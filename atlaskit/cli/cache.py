@@ -173,7 +173,8 @@ def _tell_apart(cache: Cache) -> None:
     """Say which entries cost calls, which are drawn again, and that notes are neither."""
     from atlaskit.viz.widgets.explorer.notes import notes_folder  # loads the widgets
 
-    paid, drawn = Counter[str](), Counter[str]()
+    paid = Counter[str]()
+    drawn = Counter[str]()
     for name, row in cache.stats().items():
         is_image = name in kinds() and kinds()[name].is_image
         (drawn if is_image else paid).update({"entries": row["entries"], "bytes": row["bytes"]})

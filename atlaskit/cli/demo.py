@@ -69,7 +69,9 @@ def _demo(options: argparse.Namespace) -> int:
     cases = _questions(name, options.cache / name)
     film = _film(cases[0], out)
     _write_table(cases[:ASKED], film.name, out / "questions.csv")
-    cache, spec, case = Cache(options.cache), named_model(options), cases[0]
+    cache = Cache(options.cache)
+    spec = named_model(options)
+    case = cases[0]
     vlm: Model
     if spec is None:
         vlm = model_for(partial(guests.load(guests.ORACLES, name), miss=0.0, confuse=0.0), case)

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR_S = 3600.0
-VIDEO_RLM, ALL = "video-rlm", "all"
+VIDEO_RLM = "video-rlm"
+ALL = "all"
 SEARCHING = (VIDEO_RLM, "composite")
 """The methods with a `Search`."""
 EXAMPLES = """examples:
@@ -221,10 +222,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
-    spec, cache = (
-        named_model(options) if options.like is None else of_card(options),
-        Cache(options.cache),
-    )
+    spec = named_model(options) if options.like is None else of_card(options)
+    cache = Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
     if (budget := budget_of(options, prices)) is not None:
         settings["budget"] = budget

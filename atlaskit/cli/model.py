@@ -135,7 +135,8 @@ def joined_words(arguments: Sequence[str]) -> list[str]:
     Only an address is followed by a second word. So the command's other arguments may follow a
     model on this machine: `--model NAME match.mp4 "Who wins?"`.
     """
-    joined, rest = list[str](), list(arguments)
+    joined = list[str]()
+    rest = list(arguments)
     while rest:
         word = rest.pop(0)
         if word == "--":
@@ -228,10 +229,8 @@ def print_estimates(
             f"{options.estimate}."
         )
     places = sorted(random.Random(0).sample(range(len(cases)), options.estimate))
-    sample, videos = (
-        replace(cases, cases=tuple(cases[place] for place in places)),
-        {case.video for case in cases},
-    )
+    sample = replace(cases, cases=tuple(cases[place] for place in places))
+    videos = {case.video for case in cases}
     found = {name: asked(sample, total=total) for name, asked in ask.items()}
     for name, rows in found.items():
         expected = estimate(rows, len(cases), len(videos), parallel=options.parallel)

@@ -57,7 +57,8 @@ def seconds_of(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-IMAGES, TABLES = (".jpg", ".jpeg", ".png"), (".csv", ".parquet")
+IMAGES = (".jpg", ".jpeg", ".png")
+TABLES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,10 @@ class Output:
             while self.makes_folder and not folder.exists():
                 folder = folder.parent
             if not folder.is_dir():
-                what = (
-                    "no such folder"
-                    if not folder.exists()
-                    else f"no folder {printable(str(folder), 200)}"
-                )
+                if not folder.exists():
+                    what = "no such folder"
+                else:
+                    what = f"no folder {printable(str(folder), 200)}"
                 raise InputError(f"{named} cannot be written: there is {what}.")
             check_writable(path if self.suffixes and path.parent.exists() else folder / "x")
         except (OSError, ValueError) as e:

@@ -54,7 +54,9 @@ TABLES = (("table-1", "long"), ("table-2", "10hr"))
 """The paper's tables, and which questions: on the videos alone, or among ten hours of others."""
 FIGURES = ("03", "04", "05", "06", "08")
 """The notebooks of the paper's Figures 3a, 3b, 4 and 1, and of its error analysis."""
-UNIFORM, CAPTIONS, VIDEO_RLM = "uniform", "captions", "video-rlm"
+UNIFORM = "uniform"
+CAPTIONS = "captions"
+VIDEO_RLM = "video-rlm"
 ROWS = (UNIFORM, CAPTIONS, VIDEO_RLM)
 """The rows of the paper's tables that one model can make."""
 FRAMES = 160
@@ -165,7 +167,9 @@ class _Table:
         path = self.home.with_name(
             f"{self.home.name}-{name.replace(', ', '-').replace(' ', '-')}.csv"
         )
-        earlier, cases, method = None, self.cases, name.partition(",")[0]
+        earlier = None
+        cases = self.cases
+        method = name.partition(",")[0]
         if self.options.rerun and path.exists():
             earlier = tables.load(path)
             cases = replace(cases, cases=tuple(failed(earlier, cases, method)))
@@ -250,14 +254,16 @@ def _paper(options: argparse.Namespace) -> int:
     name = dataset_in(options.data).load.__name__  # its key, by which it is one of DATASETS
     if name not in PROTOCOL:
         raise InputError(f"The paper asks {' and '.join(PROTOCOL)}; {options.data} holds {name}.")
-    spec, cache = named_model(options), Cache(options.cache)
+    spec = named_model(options)
+    cache = Cache(options.cache)
     if spec is None:
         raise InputError(
             "Name a model: --model Qwen/Qwen3-VL-8B-Instruct, or the address of an endpoint."
         )
     where, has_subtitles = PROTOCOL[name]
     dataset = DATASETS[name].load(options.data, subtitles=has_subtitles)
-    asked, part = dataset.where(**where)[: options.first], dict[str, Any]()
+    asked = dataset.where(**where)[: options.first]
+    part = dict[str, Any]()
     if options.shard is not None:
         asked, part = shard(asked, *options.shard)
     prices = None if options.prices is None else read_prices(options.prices)
@@ -287,13 +293,12 @@ def _paper(options: argparse.Namespace) -> int:
     for table, suffix in TABLES:
         is_long = suffix == "long"
         length_s = 3600 * options.hours
-        cases = (
-            asked
-            if is_long
-            else ten_hour(
+        if is_long:
+            cases = asked
+        else:
+            cases = ten_hour(
                 asked, among=dataset, seed=options.seed, duration_s=length_s, progress=True
             )
-        )
         own = {key: value for key, value in command.items() if not (is_long and key == "hours")}
         made.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
     line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])

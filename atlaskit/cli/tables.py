@@ -135,9 +135,10 @@ def rows_of(
         return ask(cases, total=spending, on_rows=keep)
     except EvaluationStopped as stopped:
         keep(stopped.table)
-        where = (
-            f" The rows so far are in {tables.so_far(out)}." if found or len(stopped.table) else ""
-        )
+        if found or len(stopped.table):
+            where = f" The rows so far are in {tables.so_far(out)}."
+        else:
+            where = ""
         raise EvaluationStopped(f"{stopped}{where}", stopped.table) from stopped
 
 
@@ -153,7 +154,8 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    one, other = tables.load(options.one), tables.load(options.other)
+    one = tables.load(options.one)
+    other = tables.load(options.other)
     for path, table in ((options.one, one), (options.other, other)):
         if table["method"].nunique() != 1:
             raise InputError(
@@ -163,7 +165,8 @@ def _compare(options: argparse.Namespace) -> int:
     shared = one.merge(other, on=["id", "video"])[["id", "video"]]
     if shared.empty:
         raise InputError(f"{options.one} and {options.other} share no question.")
-    first, second = one.merge(shared), other.merge(shared)
+    first = one.merge(shared)
+    second = other.merge(shared)
     found = statistics.compare(first, second)
     means = f"{first['score'].mean():.3f} and {second['score'].mean():.3f}"
     print(f"{len(shared)} questions of both, about {shared['video'].nunique()} videos: {means}.")
@@ -364,11 +367,10 @@ def of_card(options: argparse.Namespace) -> ModelSpec | None:
         return spec
     if spec.key_env is None:
         spec = replace(spec, key_env="")
-    key = (
-        f"with the key in {spec.key_env}"
-        if spec.key_env
-        else "without a key; --key-env VARIABLE sends one"
-    )
+    if spec.key_env:
+        key = f"with the key in {spec.key_env}"
+    else:
+        key = "without a key; --key-env VARIABLE sends one"
     print(
         f"atlaskit: the card names the endpoint {printable(spec.model, 200)}: what is asked goes "
         f"there, {key}.",

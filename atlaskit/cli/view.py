@@ -141,7 +141,8 @@ def _view(options: argparse.Namespace) -> int:
     for word in options.open:
         cell = int(word) if word.isdecimal() else state.grid.cell_at(checked_time(word)).index
         state = atlas.act(state, Expand(cell))
-    view, grid = atlas.observe(state).view, state.grid
+    view = atlas.observe(state).view
+    grid = state.grid
     write_image(view, options.out)
     step = f"{grid.resolution_s:.3f} s a cell"
     if isinstance(video, Collection):

@@ -91,7 +91,8 @@ def lines_by_cell(
         are_repeated: Whether a line belongs to all open cells during which it is shown; if not, to
             the first.
     """
-    by_cell, starts_s = dict[int, list[Line]](), [cell.start_s for cell in view.cells]
+    by_cell = dict[int, list[Line]]()
+    starts_s = [cell.start_s for cell in view.cells]
     for line in lines:
         first = max(0, bisect_right(starts_s, line.start_s) - 1)
         # This is the usual case; a video of ten hours has 2,000 lines.
@@ -234,7 +235,8 @@ class Atlas:
 
     def observe(self, state: State) -> Observation:
         """Return the observation of a state."""
-        grid, view = state.grid, self.view(state)
+        grid = state.grid
+        view = self.view(state)
         return Observation(
             state=state,
             view=view,
@@ -248,7 +250,8 @@ class Atlas:
 
     def view(self, state: State) -> View:
         """Return the view of a state's grid, dead cells black."""
-        grid, look = state.grid, self.look
+        grid = state.grid
+        look = self.look
         is_stretch = grid != self.root and not grid.path
         if is_stretch and grid.resolution_s <= EVEN_S:
             look = replace(look, sampling="midpoint")
@@ -276,8 +279,10 @@ class Atlas:
             step_s: The longest step that is allowed; the sheet has no more cells than this step
                 requires.
         """
-        finest_s, root = self.finest_s, self.root
-        start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
+        finest_s = self.finest_s
+        root = self.root
+        start_s = max(start_s, root.start_s)
+        end_s = min(end_s, root.end_s)
         step_s = max(step_s or (end_s - start_s) / root.size, finest_s)
         k = min(self.k, math.ceil(math.sqrt(max(1.0, (end_s - start_s) / step_s - 1e-6))))
         most = math.floor(math.sqrt(root.span_s / finest_s + 1e-6))

@@ -258,9 +258,12 @@ class Grid:
     def _boundary_terms(self) -> tuple[int, int, int]:
         """Integers (a, b, c): the boundary after `n` half cells is (a + b·n) / c seconds."""
         start_s, end_s, path = self._tree
-        start, end = start_s.as_integer_ratio(), end_s.as_integer_ratio()
-        denominator, half_cells = math.lcm(start[1], end[1]), 2 * self.size ** (len(path) + 1)
-        first, last = start[0] * (denominator // start[1]), end[0] * (denominator // end[1])
+        start = start_s.as_integer_ratio()
+        end = end_s.as_integer_ratio()
+        denominator = math.lcm(start[1], end[1])
+        half_cells = 2 * self.size ** (len(path) + 1)
+        first = start[0] * (denominator // start[1])
+        last = end[0] * (denominator // end[1])
         shifted = self.shift[1] * self.size ** (self.depth - self.shift[0]) if self.shift else 0
         offset = (last - first) * (2 * self._first_cell_number + shifted)
         return first * half_cells + offset, last - first, denominator * half_cells
@@ -324,7 +327,8 @@ def deepest(duration_s: float, fps: float, k: int) -> int:
         InputError: K is below 2, or the duration is not a positive, finite number.
     """
     frames = Fraction(duration_s) * Fraction(fps)
-    size, depth = Grid(0.0, duration_s, k).size, 0
+    size = Grid(0.0, duration_s, k).size
+    depth = 0
     while size**depth < frames:
         depth += 1
     return depth
@@ -365,7 +369,8 @@ def regions_over(
     Returns:
         The regions in order of time; none for an interval outside the root grid.
     """
-    start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
+    start_s = max(start_s, root.start_s)
+    end_s = min(end_s, root.end_s)
     if not can_open(root) or not (start_s <= end_s and start_s < root.end_s):
         return ()
     if not root.edges:
@@ -386,9 +391,11 @@ def _regions_in_tree(
     top: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
 ) -> tuple[Grid, ...]:
     """Return the regions that cover an interval inside a grid whose cells are all even."""
-    above, below = top, top.expand(0)
+    above = top
+    below = top.expand(0)
     while can_open(below) and below.resolution_s >= end_s - start_s:
-        above, below = below, below.expand(0)
+        above = below
+        below = below.expand(0)
     cell_span = above._cell_span
     first = (Fraction(start_s) - top._origin) // cell_span
     last = max(first, -((top._origin - Fraction(end_s)) // cell_span) - 1)

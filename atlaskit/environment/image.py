@@ -178,8 +178,10 @@ def burn(image: Image.Image, corner: tuple[int, int], text: str, points: int) ->
         text: One line of text.
         points: Font size.
     """
-    draw, typeface = ImageDraw.Draw(image), font(points)
-    x, y = corner[0] + points // 3, corner[1] + points // 6
+    draw = ImageDraw.Draw(image)
+    typeface = font(points)
+    x = corner[0] + points // 3
+    y = corner[1] + points // 6
     left, _, right, _ = draw.textbbox((x, y), text, font=typeface)
     plate = (left - points // 3, corner[1], right + points // 3, corner[1] + round(points * 1.4))
     draw.rectangle(plate, fill=PLATE)
@@ -202,10 +204,13 @@ def strip_of(text: str, size: tuple[int, int], right: str = "") -> Image.Image:
         right: Text at the right end.
     """
     (width, height), strip = size, Image.new("RGB", size, PLATE)
-    points, edge = max(8, round(height * 0.8)), height // 6
+    points = max(8, round(height * 0.8))
+    edge = height // 6
     while points > 8 and font(points).getlength(f"{text}  {right}") > width - 2 * edge:
         points -= 1
-    draw, white, typeface = ImageDraw.Draw(strip), (255, 255, 255), font(points)
+    draw = ImageDraw.Draw(strip)
+    white = (255, 255, 255)
+    typeface = font(points)
     draw.text((edge, height // 2), text, white, typeface, "lm")
     draw.text((width - edge, height // 2), right, white, typeface, "rm")
     return strip

@@ -125,7 +125,8 @@ class State:
         """The frames of the current context scan."""
         if not isinstance(self.looking_at, Investigate):
             return None
-        cell, direction = self.grid.cells[self.looking_at.cell], self.looking_at.direction
+        cell = self.grid.cells[self.looking_at.cell]
+        direction = self.looking_at.direction
         return Grid(*scan_interval(cell, direction, self.rules.duration_s), SCAN_K)
 
     def cell(self, number: int) -> Cell:
@@ -141,7 +142,8 @@ class State:
         After them come the frames of a scan, as far as they lie in the region, if these can be
         kept.
         """
-        shown, region = list(self.alive), self.region
+        shown = list(self.alive)
+        region = self.region
         if self.rules.keeps_scans and self.scan is not None:
             scanned = [
                 self.cell(number)
@@ -190,8 +192,10 @@ class LegalSet:
         Raises:
             IllegalAction: The set lacks the action, or one of the cells it names.
         """
-        name, named = name_of(action), cells_of(action)
-        kind, legal = ACTIONS[name], self[name]
+        name = name_of(action)
+        named = cells_of(action)
+        kind = ACTIONS[name]
+        legal = self[name]
         if kind.takes != "nothing" and not named:
             raise IllegalAction(f"{kind.title} names no cell.")
         if wrong := [cell for cell in named if cell not in legal]:

@@ -77,7 +77,8 @@ class Scratchpad:
         Items with equal timestamps show the same frame and become one item: it keeps the position
         and the label of the first, and the description of the most confident.
         """
-        items, labelled = list(self.items), self.labelled
+        items = list(self.items)
+        labelled = self.labelled
         positions = {item.timestamp_s: position for position, item in enumerate(items)}
         for item in found:
             position = positions.get(item.timestamp_s)

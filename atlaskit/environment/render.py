@@ -78,7 +78,8 @@ class View(LazyImage):
             self.video.check_time(self.grid.end_s)
 
     def __repr__(self) -> str:
-        grid, dead = self.grid, f", {len(self.dead)} dead" if self.dead else ""
+        grid = self.grid
+        dead = f", {len(self.dead)} dead" if self.dead else ""
         return (
             f"<view of {self.video!r}, {clock(grid.start_s)}–{clock(grid.end_s)}, depth "
             f"{grid.depth}, {grid.k}×{grid.k} cells of {self.look.cell} px{dead}>"
@@ -235,21 +236,23 @@ class View(LazyImage):
         return replace(self, grid=self.grid.expand(index), dead=frozenset())
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        alive, moments_s = (
-            [cell for cell in self.cells if cell.index not in self.dead],
-            self.moments,
-        )
+        alive = [cell for cell in self.cells if cell.index not in self.dead]
+        moments_s = self.moments
         times_s = [moments_s[cell.index] for cell in alive]
         size, (width, height) = self.look.frame_size(self.cell_size), self.cell_size
         tiles, is_passing = read_tiles(self.video, times_s, size, self.look.fit, self.cache)
-        image, look = Image.new("RGB", self.size, GUTTER if self.look.ruled else DEAD), self.look
+        image = Image.new("RGB", self.size, GUTTER if self.look.ruled else DEAD)
+        look = self.look
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
             row, column = divmod(cell.index, self.grid.k)
-            shown, corner = tile or unreadable_tile(size), (column * width, row * height)
+            shown = tile or unreadable_tile(size)
+            corner = (column * width, row * height)
             if look.ruled:
-                number, time = "", ""
+                number = ""
+                time = ""
                 if look.labels != "none":
-                    number, time = str(self.first + cell.index), time_text(time_s, look)
+                    number = str(self.first + cell.index)
+                    time = time_text(time_s, look)
                 if cuts_s := self.hidden_cuts.get(cell.index):
                     number = f"{number}  +{len(cuts_s)}".strip()
                 image.paste(strip_of(number, (size[0], look.strip), time), corner)
@@ -282,7 +285,8 @@ class Sheet(LazyImage):
     def key(self) -> str:
         """Hash of the image's recipe; of each item, it has only the parts that are drawn."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
-        video, look = self.video.fingerprint, self.look.key(self.cell_size)
+        video = self.video.fingerprint
+        look = self.look.key(self.cell_size)
         labels = {"labels": "seconds"} if self.look.labels == "seconds" else {}
         return SHEET.key(tiles=TILE.version, video=video, items=items, **look, **labels)
 
@@ -293,11 +297,9 @@ class Sheet(LazyImage):
         The number depends on the subtitle's length, not on the font, which differs by version.
         """
         letters = max((len(item.subtitle) for item in self.scratchpad), default=0)
-        return (
-            1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell)))
-            if self.look.ruled
-            else 0
-        )
+        if self.look.ruled:
+            return 1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell)))
+        return 0
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -316,7 +318,8 @@ class Sheet(LazyImage):
         return squared(len(self.scratchpad))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        times_s, look = [item.timestamp_s for item in self.scratchpad], self.look
+        times_s = [item.timestamp_s for item in self.scratchpad]
+        look = self.look
         size, (width, height) = look.frame_size(self.cell_size, self.strips), self.cell_size
         tiles, is_passing = read_tiles(self.video, times_s, size, look.fit, self.cache)
         image = Image.new("RGB", self.size, GUTTER if look.ruled else LETTERBOX)
@@ -330,7 +333,8 @@ class Sheet(LazyImage):
                 )
                 rest = lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1]} …"]
                 rest += [""] * (most - len(rest))
-                label, time = f"[{item.label}]", time_text(item.timestamp_s, look)
+                label = f"[{item.label}]"
+                time = time_text(item.timestamp_s, look)
                 image.paste(strip_of(label, (size[0], look.strip), time), (left, top))
                 for number, line in enumerate(rest):
                     below = top + look.strip + size[1] + number * look.strip
@@ -352,10 +356,8 @@ class Sheet(LazyImage):
             f"[{item.label}] {clock(item.timestamp_s)}",
             max(11, points_for(tile.size, 14)),
         )
-        points, most = (
-            max(10, points_for(tile.size, 18)),
-            max(1, min(3, 3 * tile.height // tile.width)),
-        )
+        points = max(10, points_for(tile.size, 18))
+        most = max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)
         # Square sheets of earlier runs lack this mark.
         if len(lines) > most and self.look.fit == "native":

@@ -34,7 +34,8 @@ def intervals_iou(a: Iterable[tuple[float, float]], b: Iterable[tuple[float, flo
 
     For one interval each, it is `temporal_iou`.
     """
-    a, b = merged(a), merged(b)
+    a = merged(a)
+    b = merged(b)
     overlap = math.fsum(_overlaps(a, b))
     union = _total(a) + _total(b) - overlap
     return overlap / union if union > 0 else 0.0
@@ -59,13 +60,15 @@ def _overlaps(
 
 def token_f1(truth: str, prediction: str) -> float:
     """Return the F1 of the words that two texts share in any order (SQuAD)."""
-    a, b = _words(truth), _words(prediction)
+    a = _words(truth)
+    b = _words(prediction)
     return _f1((Counter(a) & Counter(b)).total(), a, b)
 
 
 def rouge_l(truth: str, prediction: str) -> float:
     """Return the F1 of the longest common subsequence of the words of two texts (ROUGE-L)."""
-    a, b = _words(truth), _words(prediction)
+    a = _words(truth)
+    b = _words(prediction)
     row = [0] * (len(b) + 1)
     for word in a:
         diagonal = 0

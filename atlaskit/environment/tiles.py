@@ -132,7 +132,8 @@ class Look:
         width, height = shape
         if self.fit != "native":
             return self.cell, self.cell
-        beside, gutter = strips * self.strip, self.gutter
+        beside = strips * self.strip
+        gutter = self.gutter
         if width >= height:
             share = ((self.cell - gutter) * height / width + beside + gutter) / self.cell
             return self.cell, _shorter_side(

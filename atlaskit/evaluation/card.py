@@ -212,7 +212,8 @@ def card_text(card: Mapping[str, Any]) -> str:
 
 def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """Return what differs between two cards: the name of a setting, and its value in each."""
-    one, two = _flat(card), _flat(other)
+    one = _flat(card)
+    two = _flat(other)
     names = [name for name in {**one, **two} if name != f"{OF_THE_RUN} date"]
     return [
         (name, one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)

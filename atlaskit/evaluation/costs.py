@@ -52,11 +52,10 @@ def estimate(
             prepared = rows[f"video_{amount}"].fillna(0) if f"video_{amount}" in rows else 0
             needed = rows[amount] - prepared + prepared * videos / questions
             table.append(_row(amount, needed, rows["video"], questions, level))
-    paid = (
-        rows[rows["calls_paid"].fillna(0) >= rows["calls"]]
-        if "calls_paid" in rows
-        else rows.iloc[:0]
-    )
+    if "calls_paid" in rows:
+        paid = rows[rows["calls_paid"].fillna(0) >= rows["calls"]]
+    else:
+        paid = rows.iloc[:0]
     if paid["calls"].sum() > 0:
         table.append(
             _row("hours", paid["seconds"] / 3600 / parallel, paid["video"], questions, level)
@@ -104,7 +103,8 @@ class Spending:
             line: What these runs have in common.
         """
         self.limits = limits
-        self._cache, self._key = cache, PAID.key(line=line)
+        self._cache = cache
+        self._key = PAID.key(line=line)
         self._started_s = now_s()
         self._done = Counter[str]()
         self._running: dict[int, Counter[str]] = {}

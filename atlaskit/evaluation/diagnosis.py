@@ -119,7 +119,8 @@ class FailureMode:
 
     def row(self) -> dict[str, Any]:
         """Return the failure as a row of a table, without the column `who`."""
-        question, diagnosis = self.result.question, self.diagnosis
+        question = self.result.question
+        diagnosis = self.diagnosis
         assert question.answer is not None
         return {
             "id": question.id,
@@ -224,7 +225,8 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
     positions = tuple(dict.fromkeys(question.positions_s))
     evidence_s = [item.timestamp_s for item in result.evidence]
     shown_s = _shown_times(result, cache)
-    unseen, overlooked = list[Span](), list[Span]()
+    unseen = list[Span]()
+    overlooked = list[Span]()
     for position in positions:
         if _any_within(evidence_s, position):
             continue

@@ -93,8 +93,10 @@ def on_ray(
             'With engine="ray" the cache must be on disk; nodes cannot reach one in memory.'
         )
     with _cluster(address) as ray:
-        driver_cache, task = _driver_cache(ray, cache.directory), _task(ray)
-        shared_job, pending = ray.put((job, cache.is_refreshing)), list(enumerate(cases))[::-1]
+        driver_cache = _driver_cache(ray, cache.directory)
+        task = _task(ray)
+        shared_job = ray.put((job, cache.is_refreshing))
+        pending = list(enumerate(cases))[::-1]
         running: dict[Any, int] = {}
         try:
             while pending or running:

@@ -188,11 +188,13 @@ def paired(
     elif are_shares:
         other = exact_bounds(0, count, level)[1]
         p = min(1.0, 2 * (1 + abs(mean)) ** -count)
-        low, high = mean - (1 + mean) * other, mean + (1 - mean) * other
+        low = mean - (1 + mean) * other
+        high = mean + (1 - mean) * other
     else:
         p = low = high = math.nan
     if are_shares:
-        low, high = max(-1.0, low), min(1.0, high)
+        low = max(-1.0, low)
+        high = min(1.0, high)
     return Paired(Interval(mean, low, high), p)
 
 
@@ -247,7 +249,8 @@ def bounds(
         return exact_bounds(round(mean) * count, count, level)
     if not error and observations:
         return exact_bounds(round(mean * observations), observations, level)
-    odds, spread = math.log(mean / (1 - mean)), reach / (mean * (1 - mean))
+    odds = math.log(mean / (1 - mean))
+    spread = reach / (mean * (1 - mean))
     return _share_of(odds - spread), _share_of(odds + spread)
 
 

@@ -124,7 +124,8 @@ def case_row(
     Raises:
         KeyboardInterrupt: If `cancel` is set.
     """
-    started_s, model = now_s(), _WatchedModel(model_for(vlm, case), cancel, spending, id(case))
+    started_s = now_s()
+    model = _WatchedModel(model_for(vlm, case), cancel, spending, id(case))
     try:
         result = answer(case.opened(), case.question, vlm=model, cache=cache, **settings)
     except TotalReached:

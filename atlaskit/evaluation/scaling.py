@@ -149,7 +149,8 @@ def by_workers(
         >>> times["workers"].tolist()
         [1, 2]
     """
-    in_order, counts = list(cases), _worker_counts(workers)
+    in_order = list(cases)
+    counts = _worker_counts(workers)
     check_cases(in_order)
     check_settings("by_workers", ask, settings, RESERVED)
     settings = {"search": "paper", **settings}
@@ -208,11 +209,9 @@ class _TimedQuestion:
                 f"The cache holds no measurement of {self.question.id!r} with {workers} workers, "
                 "and a replay makes none; run it without replay first."
             )
-        return (
-            measured
-            if measured and (replay or measured.is_of_here)
-            else self._measure(workers, cache)
-        )
+        if measured and (replay or measured.is_of_here):
+            return measured
+        return self._measure(workers, cache)
 
     def _cached(self, workers: int, cache: Cache) -> Measured | None:
         """Return a stored measurement; None if there is none, or the entry is not a measurement."""
@@ -231,11 +230,13 @@ class _TimedQuestion:
 
     def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:
         """Ask the question without cached replies; return the times, and whether a call failed."""
-        question, started_s = self.question, now_s()
+        question = self.question
+        started_s = now_s()
         result = ask(
             self.video, question, vlm=model, workers=workers, cache=self.images, **self.settings
         )
-        seconds, score = now_s() - started_s, question.score(result.prediction)
+        seconds = now_s() - started_s
+        score = question.score(result.prediction)
         worker_calls = [call for call in result.calls if call.role == "worker"]
         measured = Measured(
             score=float(score),
@@ -407,8 +408,10 @@ def conclusions(table: pd.DataFrame) -> list[str]:
     """
     sentences = []
     for name, gains in _models(speedup(table)):
-        first, last = gains.iloc[0], gains.iloc[-1]
-        more, slower = last["busy"] / first["busy"], last["call_seconds"] / first["call_seconds"]
+        first = gains.iloc[0]
+        last = gains.iloc[-1]
+        more = last["busy"] / first["busy"]
+        slower = last["call_seconds"] / first["call_seconds"]
         sentence = (
             f"{name.get('model', 'The search')}: {last['workers']:.0f} workers are "
             f"{last['speedup']:.2f} times as fast as {first['workers']:.0f} at equal workload, "

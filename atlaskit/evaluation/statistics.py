@@ -259,10 +259,8 @@ def exponent(
             f"{len(durations)}."
         )
     cluster_count = int(cluster_index.max()) + 1
-    sums, sizes = (
-        np.zeros((cluster_count, len(durations))),
-        np.zeros((cluster_count, len(durations))),
-    )
+    sums = np.zeros((cluster_count, len(durations)))
+    sizes = np.zeros((cluster_count, len(durations)))
     np.add.at(sums, (cluster_index, duration_index), rows[column].to_numpy(float))
     np.add.at(sizes, (cluster_index, duration_index), 1.0)
     x = np.log(durations) - np.log(durations).mean()
@@ -344,14 +342,10 @@ def compare(
         )
     gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
     difference, p = paired(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
-    first_right, second_right = (
-        pairs["right_first"].to_numpy(bool),
-        pairs["right_second"].to_numpy(bool),
-    )
-    only_first, only_second = (
-        int((first_right & ~second_right).sum()),
-        int((second_right & ~first_right).sum()),
-    )
+    first_right = pairs["right_first"].to_numpy(bool)
+    second_right = pairs["right_second"].to_numpy(bool)
+    only_first = int((first_right & ~second_right).sum())
+    only_second = int((second_right & ~first_right).sum())
     return Comparison(*difference, only_first, only_second, p)
 
 

@@ -161,11 +161,9 @@ class Console:
         self._lock = threading.RLock()
         self._shown_s = time.monotonic()
         self.stdout, self.stderr = KernelStream(self, sys.stdout), KernelStream(self, sys.stderr)
-        self._progress, self._section, self._heartbeat_s = (
-            Progress(task),
-            "starting the kernel",
-            heartbeat_s,
-        )
+        self._progress = Progress(task)
+        self._section = "starting the kernel"
+        self._heartbeat_s = heartbeat_s
         self._is_over = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="atlaskit-console", daemon=True)
 
@@ -229,7 +227,9 @@ class KernelStream:
     """
 
     def __init__(self, console: Console, target: TextIO) -> None:
-        self._console, self._target, self._line = console, target, ""
+        self._console = console
+        self._target = target
+        self._line = ""
 
     def write(self, text: str) -> int:
         """Take text from the kernel; return its number of characters."""

@@ -134,7 +134,8 @@ def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     Args:
         cells: The cells of a notebook, with the keys `cell_type` and `source`.
     """
-    saved, sentences = dict[str, str](), list[str]()
+    saved = dict[str, str]()
+    sentences = list[str]()
     by_variable = dict[str, str]()
     for cell in cells:
         source = "".join(cell["source"])
@@ -187,7 +188,8 @@ def _is_plot(function: ast.expr) -> bool:
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 """Content security policy of pages made here: they load nothing and run no script."""
-ORACLE, OWN = "oracle", "its own"
+ORACLE = "oracle"
+OWN = "its own"
 AN_ORACLE = "an oracle: a program that knows the script, not a model"
 FEW = 10
 """Fewer questions say nothing about a method or a model."""
@@ -243,7 +245,8 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
         runs: The runs that are shown, in order; all had the same settings.
         others: Why an earlier run is not shown, by the name of its notebook.
     """
-    contents, sections = "", ""
+    contents = ""
+    sections = ""
     for run in runs:
         contents += f'<li><a href="#{_text(run.name)}">{_text(run.title)}</a></li>'
         sections += _section(out, run)

@@ -119,7 +119,8 @@ def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
     new = list(runs)
     by_name = {each.name: each for each in (*read_record(out), *new)}
     done = [by_name[name] for name in sorted(by_name)]
-    shown, others = list[NotebookRun](), dict[str, str]()
+    shown = list[NotebookRun]()
+    others = dict[str, str]()
     for run in done:
         if new and not run.is_like(new[-1]):
             others[run.name] = f"ran with other settings ({_named(run.settings)}) on {run.when}"

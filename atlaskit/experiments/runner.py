@@ -213,7 +213,8 @@ def _run(
     settings: Mapping[str, Any],
     is_apart: bool = False,
 ) -> NotebookRun:
-    began_s, failure = time.time(), ""
+    began_s = time.time()
+    failure = ""
     try:
         if is_apart:
             print(run_apart(notebook, out, parameters), end="", flush=True)
@@ -231,9 +232,8 @@ def _summary(
 ) -> str:
     """Return how a notebook ended, its seconds and calls, and which notebooks are still to come."""
     calls = "" if before is None or after is None else f", {after - before:,} calls"
-    left = (
-        f"; still to come: {', '.join(path.stem.partition('_')[0] for path in to_come)}"
-        if to_come
-        else ""
-    )
+    if to_come:
+        left = f"; still to come: {', '.join(path.stem.partition('_')[0] for path in to_come)}"
+    else:
+        left = ""
     return f"{run.failure or 'done'} ({run.seconds:.1f} s{calls}){left}"

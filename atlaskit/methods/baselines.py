@@ -104,7 +104,8 @@ def uniform(
     check_whole("per_image", per_image, least=4)
     if context is not None:
         check_whole("context", context)
-    k, images = math.isqrt(per_image), frames // per_image
+    k = math.isqrt(per_image)
+    images = frames // per_image
     if k**2 != per_image or frames % per_image:
         raise InputError(
             f"per_image must be a square number that divides the {frames} frames; got {per_image}."
@@ -135,7 +136,8 @@ def composite(
         >>> ak.baselines.composite(video, question, vlm=vlm).settings["max_depth"]
         0
     """
-    store, is_replay = settings.get("cache") or default_cache(), settings.get("replay") is True
+    store = settings.get("cache") or default_cache()
+    is_replay = settings.get("replay") is True
     model = as_model(vlm, store, is_replay=is_replay)
     at_root = replace(resolve_search(search, model), max_depth=0, scouts=())
     return ask(video, question, choices, vlm=model, search=at_root, **settings)

@@ -89,11 +89,9 @@ class ControllerCall(Call):
     def _showing(self) -> list[int]:
         """Numbers of the turns whose sheets the controller sees."""
         showing = [number for number, turn in enumerate(self.turns) if turn.outcome.views]
-        return (
-            showing
-            if self.keep_views is None
-            else showing[max(0, len(showing) - self.keep_views) :]
-        )
+        if self.keep_views is None:
+            return showing
+        return showing[max(0, len(showing) - self.keep_views) :]
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -151,8 +149,10 @@ def converse(
         turns: The most turns, the finishing one included.
         keep_views: How many of the latest turns that showed sheets still show them; None for all.
     """
-    name, uses = run.settings["method"], {tool.name: tool.use for tool in tools}
-    taken, outcome = list[Turn](), Outcome("")
+    name = run.settings["method"]
+    uses = {tool.name: tool.use for tool in tools}
+    taken = list[Turn]()
+    outcome = Outcome("")
     for _ in range(turns - 1):
         call = ControllerCall(
             name, role, run.question, run.video.duration_s, clips, tools, tuple(taken), keep_views
@@ -174,7 +174,8 @@ def notes_of(turns: tuple[Turn, ...], thoughts: bool = False) -> str:
     """
     notes = []
     for turn in turns:
-        thought, name = str(turn.action["thought"]).strip(), turn.action["action"]["action"]
+        thought = str(turn.action["thought"]).strip()
+        name = turn.action["action"]["action"]
         notes += [
             *([f"thought: {thought}"] if thoughts and thought else []),
             f"{name}: {turn.outcome.text}",
@@ -239,7 +240,8 @@ class InspectCall(Call):
     def request(self) -> Request:
         """Return the request to the model."""
         schema = FoundAnswer if self.tells == "found" else SureAnswer
-        before, query = BEFORE_THE_QUESTION[self.tells], f"Asked: {self.query}"
+        before = BEFORE_THE_QUESTION[self.tells]
+        query = f"Asked: {self.query}"
         return self.of("worker", "inspect", schema, INSPECTOR, *sheets(self.views), before, query)
 
 
@@ -318,11 +320,10 @@ class Ranges:
         reply = run.call(InspectCall(question, self.sheets(run, frames), tells), self.spans)
         if reply is None:
             return Outcome(f"{self} could not be looked at this time.")
-        words = (
-            f": {found_words(reply)}"
-            if tells == "found"
-            else f", sure to {reply.confidence:.0%}: {reply.answer}"
-        )
+        if tells == "found":
+            words = f": {found_words(reply)}"
+        else:
+            words = f", sure to {reply.confidence:.0%}: {reply.answer}"
         return Outcome(f"{self}{words}", intervals_s=self.spans)
 
 

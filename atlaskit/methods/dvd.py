@@ -31,7 +31,9 @@ from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 
-BROWSE, SEARCH, INSPECT = "global_browse", "clip_search", "frame_inspect"
+BROWSE = "global_browse"
+SEARCH = "clip_search"
+INSPECT = "frame_inspect"
 MOST_FOUND = 16
 """Clips that one search returns at most."""
 FOUND = Annotated[int, Field(strict=True, ge=1, le=MOST_FOUND)]
@@ -78,11 +80,10 @@ class BrowseCall(Call):
     def request(self) -> Request:
         """Return the request to the model."""
         lasts = f"The video lasts {self.duration_s:.1f} s."
-        subjects = (
-            f"Who and what appears:\n{self.subjects}"
-            if self.subjects
-            else "No subjects were noted."
-        )
+        if self.subjects:
+            subjects = f"Who and what appears:\n{self.subjects}"
+        else:
+            subjects = "No subjects were noted."
         captions = f"The clips:\n{self.captions}" if self.captions else "No clip was described."
         return self.of(
             "worker",
@@ -179,7 +180,8 @@ class Desk:
     def browse(self, action: Any) -> Outcome:
         """Answer a query from the captions that suit it best."""
         best = best_of(self.archive, action.query, self.top)
-        subjects, spans = subjects_of(self.archive.clips), self._spans(best)
+        subjects = subjects_of(self.archive.clips)
+        spans = self._spans(best)
         reply = self.run.call(
             BrowseCall(action.query, self.run.video.duration_s, subjects, caption_rows(best)), spans
         )

@@ -280,7 +280,8 @@ class Finding:
     def row(self) -> str:
         """The finding as a paragraph of a prompt."""
         named = ", ".join(map(str, self.named)) or "none"
-        first, last = self.scenes[0].index, self.scenes[-1].index
+        first = self.scenes[0].index
+        last = self.scenes[-1].index
         return (
             f"Scenes {first}–{last}: {self.reasoning} Named: {named}; sure to {self.confidence} "
             f"of {SUREST}."
@@ -337,10 +338,8 @@ def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], b
     if not named:
         return [], False
     by_index = {scene.index: scene for scene in sorted(named, key=lambda scene: scene.index)}
-    notes, rows = (
-        tuple(each.row for each in findings),
-        {scene.index: scene.row for scene in by_index.values()},
-    )
+    notes = tuple(each.row for each in findings)
+    rows = {scene.index: scene.row for scene in by_index.values()}
     call = ReduceCall(run.question, run.video.duration_s, notes, rows)
     answer = run.call(call, [scene.span for scene in by_index.values()])
     if answer is None:  # what was named most surely is still known
@@ -350,7 +349,8 @@ def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], b
 
 def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dict[int, str], str]:
     """Return what each scene shows, by its number, and what all of them show together."""
-    rows, spans = tuple(scene.row for scene in chosen), [scene.span for scene in chosen]
+    rows = tuple(scene.row for scene in chosen)
+    spans = [scene.span for scene in chosen]
     goal = run.call(GoalCall(run.question, rows), spans) if chosen else None
     if goal is None:
         return {}, ""

@@ -247,7 +247,8 @@ class Album:
         Raises:
             Unreachable: If the model never answers.
         """
-        run, wanted_s = self.run, sorted(set(times_s))
+        run = self.run
+        wanted_s = sorted(set(times_s))
 
         def call(time_s: float) -> StillCall:
             return StillCall(run.frame(time_s), run.lines_at(time_s))

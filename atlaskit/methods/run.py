@@ -97,11 +97,9 @@ class DecisionCall(Call):
 
     def decision(self, system: str, *parts: str | Image) -> Request:
         """Return the request for a decision from some parts: see `of`."""
-        kind, choices, several = (
-            self.question.kind,
-            len(self.question.choices),
-            self.question.several,
-        )
+        kind = self.question.kind
+        choices = len(self.question.choices)
+        several = self.question.several
         schema = decision_schema(kind, choices, self.duration_s, (), has_several=several)
         return self.of("master", "decision", schema, system, *parts)
 
@@ -210,7 +208,8 @@ class MethodRun(Run):
         self.look = Look(
             cell_for(self.vlm, size), *fit_for(self.vlm, fit), ruled=preset_of(self.vlm).ruled
         )
-        self.has_subtitles, self.threads = subtitles, threads
+        self.has_subtitles = subtitles
+        self.threads = threads
 
     def view(self, span: Span, k: int) -> View:
         """Return the sheet of k×k frames of an interval."""
@@ -280,7 +279,9 @@ class MethodRun(Run):
                 unreachable.
         """
         group = len(items) if self.budget is None else self.threads
-        unreachable, has_reply, start = 0, self.has_reply, 0
+        unreachable = 0
+        has_reply = self.has_reply
+        start = 0
         with ThreadPoolExecutor(self.threads) as pool:
             while start < len(items) and not self.is_over:
                 left = self.meter.calls_left()
@@ -332,7 +333,8 @@ class MethodRun(Run):
         """
         limit = context * CHARACTERS_A_TOKEN
         if len(text) > limit:
-            whole, text = len(text), text[:limit].rpartition("\n")[0] or text[:limit]
+            whole = len(text)
+            text = text[:limit].rpartition("\n")[0] or text[:limit]
             self.failure = f"Of {whole:,} characters only the first {len(text):,} fit the context."
         return self.decide(TextCall(self.question, self.video.duration_s, text))
 
@@ -350,7 +352,8 @@ class MethodRun(Run):
             if isinstance(outcome, ModelError):
                 self._log_failure("decision", outcome)
             else:
-                decision, answer = outcome, outcome.answer.model_dump(mode="json")
+                decision = outcome
+                answer = outcome.answer.model_dump(mode="json")
                 self.log(Decision(view=None, sheet=None, answer=answer, **paid(decision)))
         elif not self.meter.can_decide():
             self.limit = self.limit or self.meter.exhausted()

@@ -140,7 +140,8 @@ class CharactersCall(Call):
         """Return the request to the model."""
         both = enumerate([*self.first, *self.second])
         rows = [f"  {number}: {name} ({appearance})" for number, (name, appearance) in both]
-        numbers, count = tuple(range(len(rows))), len(self.first)
+        numbers = tuple(range(len(rows)))
+        count = len(self.first)
         first = "\n".join(["The first list:", *rows[:count]])
         second = "\n".join(["The second list:", *rows[count:]])
         schema = ParametricSchema(
@@ -206,7 +207,8 @@ def scenes_of(run: MethodRun, clips: Sequence[Clip], longest: int) -> list[Scene
         clips: The records of the clips, in order of time.
         longest: The most clips of a scene, so that a video without cuts has more than one scene.
     """
-    continued, groups = _continued(run, clips), list[list[Clip]]()
+    continued = _continued(run, clips)
+    groups = list[list[Clip]]()
     for clip in clips:
         if groups and clip.index in continued and len(groups[-1]) < longest:
             groups[-1].append(clip)
@@ -338,7 +340,9 @@ def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
 
 def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
     """Return two stretches as one: a character of the second joins the first it is paired with."""
-    first, both, joins = one.listed, (*one.listed, *other.listed), dict[Character, Character]()
+    first = one.listed
+    both = (*one.listed, *other.listed)
+    joins = dict[Character, Character]()
     for pair in same:
         joins.setdefault(both[pair.second], first[pair.first])
     grown = []
@@ -354,9 +358,12 @@ def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
 
 def _named(characters: Sequence[Character]) -> dict[tuple[int, int], str]:
     """Return the name at each place: of two characters with one name the later gets a number."""
-    names, taken, counted = {}, set[str](), Counter[str]()
+    names = {}
+    taken = set[str]()
+    counted = Counter[str]()
     for character in characters:
-        name, key = character.name, character.name.casefold()
+        name = character.name
+        key = character.name.casefold()
         while name.casefold() in taken:
             counted[key] += 1
             name = f"{character.name} {counted[key] + 1}"

@@ -98,10 +98,8 @@ class PickCall(Call):
 
     def request(self) -> Request:
         """Return the request to the model."""
-        schema, wanted = (
-            ParametricSchema(PICKED, (("cells", self.cells),)),
-            f"Looked for: {self.look_for}",
-        )
+        schema = ParametricSchema(PICKED, (("cells", self.cells),))
+        wanted = f"Looked for: {self.look_for}"
         return self.of("worker", "pick", schema, PICKER, *sheets([self.view]), PICK, wanted)
 
 
@@ -149,7 +147,8 @@ def videoagent(
         >>> ak.baselines.videoagent(video, question, vlm=vlm).settings["method"]
         'videoagent'
     """
-    album, part_s = Album(run), run.video.duration_s / frames
+    album = Album(run)
+    part_s = run.video.duration_s / frames
     notes = album.describe((number + 0.5) * part_s for number in range(frames))
     for _ in range(rounds - 1):
         picked_s = _pick(run, _judge(run, notes, segments))

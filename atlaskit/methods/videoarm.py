@@ -31,7 +31,9 @@ from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line
 
-SNAP, TRANSCRIPT, ANALYZE = "scene_snapper", "transcript", "clip_analyzer"
+SNAP = "scene_snapper"
+TRANSCRIPT = "transcript"
+ANALYZE = "clip_analyzer"
 FEWEST_FRAMES, MOST_FRAMES = 32, 144
 """Frames of a snapshot: two to nine sheets of 4×4."""
 FRAMES = Annotated[int, Field(strict=True, ge=FEWEST_FRAMES, le=MOST_FRAMES)]
@@ -130,7 +132,9 @@ class Eyes:
             "answer to a question of yours and how sure it is. The shorter the range, the closer "
             "the look."
         )
-        one, some, hear = clip_range(len(self.spans)), clip_ranges(len(self.spans)), list[Tool]()
+        one = clip_range(len(self.spans))
+        some = clip_ranges(len(self.spans))
+        hear = list[Tool]()
         if self.run.lines((0.0, self.run.video.duration_s)):
             purpose = "Tells you what is said in ranges of clips."
             hear = [Tool(TRANSCRIPT, purpose, {"ranges": some}, by_ranges(self.spans, self.hear))]
@@ -174,7 +178,8 @@ class Eyes:
 
     def _clips_in(self, view: View) -> str:
         """Return the numbers of the clips that a sheet shows frames of."""
-        start_s, end_s = view.grid.start_s, view.grid.end_s
+        start_s = view.grid.start_s
+        end_s = view.grid.end_s
         return listed(
             [
                 number

@@ -133,7 +133,8 @@ def videotree(
         raise InputError(
             f"most_clusters must be at least clusters, {clusters}; got {most_clusters}."
         )
-    album, frames = Album(run), SimilarFrames(run.video, run.cache, most_frames)
+    album = Album(run)
+    frames = SimilarFrames(run.video, run.cache, most_frames)
     hours = max(1, math.ceil(run.video.duration_s / 3600)) if grow else 1
     rated = _broaden(run, album, frames, clusters * hours, most_clusters * hours, enough)
 
@@ -258,7 +259,8 @@ class SimilarFrames:
 
     def _divide(self, count: int, of: tuple[int, ...] | None) -> bytes:
         entry = self.cache.remember(self._key, self._read, fits=self._holds_frames)
-        frames, clusters = np.frombuffer(entry, FRAME), []
+        frames = np.frombuffer(entry, FRAME)
+        clusters = []
         chosen = np.flatnonzero(~np.isnan(frames["time_s"]))
         chosen = chosen if of is None else chosen[np.isin(chosen, of)]
         if len(chosen):
@@ -290,11 +292,9 @@ class SimilarFrames:
                 is_passing = is_passing or not read.is_lasting
             else:
                 frames[number] = time_s, read
-        return (
-            Transient(frames.tobytes())
-            if is_passing or self.video.is_stand_in
-            else frames.tobytes()
-        )
+        if is_passing or self.video.is_stand_in:
+            return Transient(frames.tobytes())
+        return frames.tobytes()
 
     def _times(self) -> tuple[list[float], bool]:
         """Return the time of each frame, and whether keyframes could not be searched this time."""
@@ -337,7 +337,8 @@ def descriptors(pixels: np.ndarray) -> np.ndarray:
         (n, d). The squared distance of two rows is the mean squared difference of the pixels, from
         0 to 1, plus the squared Hellinger distance of the colour histograms, from 0 to 1.
     """
-    n, size = len(pixels), pixels[0].size
+    n = len(pixels)
+    size = pixels[0].size
     levels = pixels.astype(int).reshape(n, -1, 3) * LEVELS // 256
     codes = (levels[..., 0] * LEVELS + levels[..., 1]) * LEVELS + levels[..., 2]
     counts = np.stack([np.bincount(row, minlength=LEVELS**3) for row in codes])

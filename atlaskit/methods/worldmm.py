@@ -125,7 +125,8 @@ class ConsolidateCall(Call):
     def request(self) -> Request:
         """Return the request to the model."""
         rows = [f"  {number}: {fact}" for number, fact in enumerate([*self.earlier, *self.newer])]
-        numbers, first = tuple(range(len(rows))), len(self.earlier)
+        numbers = tuple(range(len(rows)))
+        first = len(self.earlier)
         earlier = "\n".join(["Earlier facts:", *rows[:first]])
         newer = "\n".join(["Newer facts:", *rows[first:]])
         schema = ParametricSchema(
@@ -148,7 +149,8 @@ class Stretch:
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Stretch:
         """Return the stretch from the first to the last of some parts in order of time."""
-        first, last = parts[0].stretch, parts[-1].stretch
+        first = parts[0].stretch
+        last = parts[-1].stretch
         return cls(first.start_s, last.end_s, first.first, last.last)
 
     @property
@@ -159,9 +161,10 @@ class Stretch:
     @property
     def name(self) -> str:
         """The stretch in words."""
-        clips = (
-            f"clips {self.first}–{self.last}" if self.last > self.first else f"clip {self.first}"
-        )
+        if self.last > self.first:
+            clips = f"clips {self.first}–{self.last}"
+        else:
+            clips = f"clip {self.first}"
         return f"{clips}, {clock(self.start_s)}–{clock(self.end_s)}"
 
 
@@ -243,7 +246,8 @@ def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
         clips: The records of the clips, in order of time.
     """
     tens = [tuple(clips[start : start + PER_FACTS]) for start in range(0, len(clips), PER_FACTS)]
-    found, firsts = list[Fact](), list[int]()
+    found = list[Fact]()
+    firsts = list[int]()
     for ten, answer in run.answers(
         tens,
         lambda ten: FactsCall(tuple(clip.row for clip in ten)),
@@ -271,7 +275,8 @@ def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> d
         found: All facts.
         firsts: The number of the first fact of each ten clips.
     """
-    index, compared = Index(found), list[tuple[list[int], list[int]]]()
+    index = Index(found)
+    compared = list[tuple[list[int], list[int]]]()
     for first, end in pairwise([*firsts, len(found)]):
         scores = index.scores(" ".join(fact.words for fact in found[first:end]))[:first]
         related = sorted(range(first), key=lambda number: (-scores[number], number))[:MOST_RELATED]
@@ -380,7 +385,8 @@ class _Memory:
         by_range = (
             f"See frames of the clips from first to last, spread over at most {SHEETS} sheets."
         )
-        query, number = {"query": Words}, clip_index(len(self.spans))
+        query = {"query": Words}
+        number = clip_index(len(self.spans))
         return (
             Tool("episodic", episodic, {"level": Literal[LEVELS], "query": Words}, self._episodic),
             Tool(
@@ -414,13 +420,15 @@ class _Memory:
 
     def _visual_by_words(self, action: Any) -> Outcome:
         found = sorted(part.stretch for part in self.episodic[0].search(action.query, SHEETS))
-        text = (
-            f"Frames of clips {', '.join(str(clip.first) for clip in found)}." if found else NOTHING
-        )
+        if found:
+            text = f"Frames of clips {', '.join(str(clip.first) for clip in found)}."
+        else:
+            text = NOTHING
         return self._frames(text, [clip.span for clip in found])
 
     def _visual_by_range(self, action: Any) -> Outcome:
-        first, last = action.first, action.last
+        first = action.first
+        last = action.last
         if first > last:
             return Outcome(f"first must not lie after last; got {first} and {last}.")
         some = self.spans[first : last + 1]

@@ -248,7 +248,8 @@ def coerced(value: Any, schema: Schema, choices: Sequence[str] = ()) -> Any:
 
 class _Fitting:
     def __init__(self, definitions: Mapping[str, Schema], choices: Sequence[str]) -> None:
-        self._definitions, self._choices = definitions, choices
+        self._definitions = definitions
+        self._choices = choices
 
     def fit(self, value: Any, schema: Schema, name: str) -> Any:
         """Return a value of the field with this name in the spelling of its schema."""

@@ -242,7 +242,8 @@ def is_same_model(asked: str, answered: str) -> bool:
     """
     if not answered.strip() or asked == answered:
         return True
-    first, second = _bare(asked), _bare(answered)
+    first = _bare(asked)
+    second = _bare(answered)
     return first == second or (
         _without_version(first) == _without_version(second) and _is_open(first, second)
     )

@@ -126,7 +126,8 @@ def _most_bytes(packed_bytes: int) -> int:
 
 def _lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
-    decoder, begun = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER), b""
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
+    begun = b""
     left_bytes = _most_bytes(Path(path).stat().st_size)
     with Path(path).open("rb") as file:
         while not decoder.eof:
@@ -178,13 +179,16 @@ def export(
         >>> counts["reply"] > 0
         True
     """
-    cache, packed = cache or default_cache(), Counter[str]()
+    cache = cache or default_cache()
+    packed = Counter[str]()
     if made_since_s is not None:
         if run is not None:
             raise InputError("made_since_s packs what all runs since a moment need: leave run out.")
-        keys, renewed = _keys_since(made_since_s, cache), dict[str, bytes]()
+        keys = _keys_since(made_since_s, cache)
+        renewed = dict[str, bytes]()
     elif run is None:
-        keys, renewed = _all_keys(cache), dict[str, bytes]()
+        keys = _all_keys(cache)
+        renewed = dict[str, bytes]()
     else:
         keys, renewed = _keys_of_runs(
             [run] if isinstance(run, Result | Trace | str | Path) else run, cache
@@ -248,7 +252,8 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
     Their manifests are left out, since a replay makes them again. Raise InputError if there is no
     such run, and CacheError if an entry is missing or has changed.
     """
-    made, asked = list[str](), list[str]()
+    made = list[str]()
+    asked = list[str]()
     for entry in cache.entries():
         if kind_of(entry.key) == "run" and entry.stored_s >= moment_s:
             made.append(entry.key)
@@ -267,7 +272,8 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
 
 def _keys_of_runs(runs: Sequence[Run], cache: Cache) -> tuple[set[str], dict[str, bytes]]:
     """Return the keys that runs need, and the entries whose bytes in the cache are replaced."""
-    keys, renewed = set[str](), dict[str, bytes]()
+    keys = set[str]()
+    renewed = dict[str, bytes]()
     for trace in map(trace_of, runs):
         needed = _needed_keys(trace, cache)
         renewed |= _asked_entry(trace, needed, cache)

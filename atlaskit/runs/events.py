@@ -77,14 +77,17 @@ class ViewRecord(Record):
     @classmethod
     def of(cls, observation: Observation) -> ViewRecord:
         """Return the record of an observation's view."""
-        view, grid = observation.view, observation.view.grid
+        view = observation.view
+        grid = observation.view.grid
         return cls(key=view.key, path=grid.path, dead=tuple(sorted(view.dead)), shift=grid.shift)
 
     @classmethod
     def over(cls, observation: Observation) -> ViewRecord:
         """Return the record of a view over any stretch of the video."""
-        view, grid = observation.view, observation.view.grid
-        dead, stretch_s = tuple(sorted(view.dead)), (grid.start_s, grid.end_s)
+        view = observation.view
+        grid = observation.view.grid
+        dead = tuple(sorted(view.dead))
+        stretch_s = (grid.start_s, grid.end_s)
         return cls(
             key=view.key, path=(), dead=dead, stretch_s=stretch_s, k=grid.k, first=view.first
         )

@@ -165,14 +165,13 @@ def saved_passages(
         return None
     if not isinstance(saved, dict) or "atlaskit_result" not in saved:
         return None
-    evidence, question = (
-        memory(trace_of(Path(path))).scratchpad,
-        Question.from_json(saved.get("question") or {}),
-    )
+    evidence = memory(trace_of(Path(path))).scratchpad
+    question = Question.from_json(saved.get("question") or {})
     about: dict[str, Any] = {"question": question.text}
     if video is not None:
         about |= {"video": video.name, "fps": video.fps}
-    answer, prediction = saved.get("answer"), as_answered(saved.get("prediction"))
+    answer = saved.get("answer")
+    prediction = as_answered(saved.get("prediction"))
     found = [Passage(*span_s, question.text, "answer", **about) for span_s in spans_of(prediction)]
     if not found and isinstance(answer, str):
         end_s = 0.0 if video is None else video.duration_s

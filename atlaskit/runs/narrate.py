@@ -303,9 +303,10 @@ def cited_frames(cited: Any) -> str:
 def cited_labels(answer: dict[str, Any]) -> list[str]:
     """Return the evidence that a decision cites for its answer as a whole or for its choice."""
     weighed = answer.get("weighed")
-    judged = (
-        [each for each in weighed if isinstance(each, dict)] if isinstance(weighed, list) else []
-    )
+    if isinstance(weighed, list):
+        judged = [each for each in weighed if isinstance(each, dict)]
+    else:
+        judged = []
     chosen = [each for each in judged if each.get("choice") == answer.get("answer")]
     cited = [each.get("supporting") for each in (answer, *chosen)]
     return [
@@ -368,11 +369,10 @@ def _answer_text(answer: dict[str, Any]) -> str:
         return f"answered that it is not there: {answer.get('reasoning', '')}"
     given = answer.get("answer", answer.get("intervals", [answer]))
     try:
-        words = (
-            spans_text([(each["start_s"], each["end_s"]) for each in given])
-            if isinstance(given, list)
-            else given
-        )
+        if isinstance(given, list):
+            words = spans_text([(each["start_s"], each["end_s"]) for each in given])
+        else:
+            words = given
     except (KeyError, TypeError):  # a trace from elsewhere may hold any answer
         words = value_text(given)
     return f"answered {words}: {answer.get('reasoning', '')}"

@@ -199,7 +199,8 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         field, fault = first_fault(error)
         raise InputError(f"The settings in this trace are invalid: {field}: {fault}.") from error
     if settings.video != video.fingerprint:
-        expected, actual = settings.video[:12], video.fingerprint[:12]
+        expected = settings.video[:12]
+        actual = video.fingerprint[:12]
         raise InputError(
             f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…)."
         )
@@ -229,7 +230,8 @@ def views_of(event: Event) -> tuple[ViewRecord, ...]:
 
 def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
     """Yield the images that an event records."""
-    views, sheet = views_of(event), getattr(event, "sheet", None)
+    views = views_of(event)
+    sheet = getattr(event, "sheet", None)
     for view in views:
         yield "view", _checked(_view(view, atlas), view.key)
     if isinstance(event, Step) and event.shown is not None:
@@ -306,7 +308,8 @@ def _sheet(recorded: SheetRecord, scratchpad: Scratchpad, atlas: Atlas) -> Sheet
     sheet = atlas.sheet(scratchpad)
     shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
-        actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]
+        actual = ", ".join(recorded.labels)[:80]
+        expected = ", ".join(shown.labels)[:80]
         raise InputError(
             f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}."
         )

@@ -74,9 +74,10 @@ def in_words(question: Question, answered: Answered | None, video: Video | None 
         return ", ".join(interval_in_words(video, *span) for span in spans)
     if spans:
         return ", ".join(interval(*span) for span in spans)
-    letter = (
-        f"{label_of(answered)}: " if question.kind == "choice" and isinstance(answered, int) else ""
-    )
+    if question.kind == "choice" and isinstance(answered, int):
+        letter = f"{label_of(answered)}: "
+    else:
+        letter = ""
     return f"{letter}{question.in_words(answered)}"
 
 
@@ -166,11 +167,9 @@ class Result:
     @property
     def choice(self) -> int | None:
         """The index of the chosen answer; None without choices or without an answer."""
-        return (
-            self.prediction
-            if self.question.kind == "choice" and isinstance(self.prediction, int)
-            else None
-        )
+        if self.question.kind == "choice" and isinstance(self.prediction, int):
+            return self.prediction
+        return None
 
     @property
     def interval(self) -> Span | None:
@@ -410,8 +409,10 @@ class Result:
         return "the model failed" if is_failed else str(self.stop)
 
     def __str__(self) -> str:
-        total, spent = self.total, self.spent
-        answer, truth = printable(self.answer_in_words) or "none", printable(self.truth_in_words)
+        total = self.total
+        spent = self.spent
+        answer = printable(self.answer_in_words) or "none"
+        truth = printable(self.truth_in_words)
         visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""

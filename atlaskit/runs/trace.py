@@ -152,11 +152,10 @@ def parse_line(where: str, line: bytes) -> Any:
     try:
         value = read_json(line)
     except ValueError as error:
-        fault = (
-            f"{error.msg}: column {error.colno}"
-            if isinstance(error, json.JSONDecodeError)
-            else reason(error)
-        )
+        if isinstance(error, json.JSONDecodeError):
+            fault = f"{error.msg}: column {error.colno}"
+        else:
+            fault = reason(error)
         raise InputError(
             f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault})."
         ) from error
@@ -183,21 +182,19 @@ def _event(where: str, row: Any) -> Event:
     """Return the event of a row; raise InputError, which names the place, if it is none."""
     kind = row.pop("kind", None) if isinstance(row, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        found = (
-            f"is of the kind {str(kind)[:40]!r}"
-            if kind is not None
-            else f"has no kind: {str(row)[:80]!r}"
-        )
+        if kind is not None:
+            found = f"is of the kind {str(kind)[:40]!r}"
+        else:
+            found = f"has no kind: {str(row)[:80]!r}"
         raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
         # canonical, which refuses NaN, infinite numbers and lone surrogates
         event: Event = adapter(kind).validate_json(canonical_json(row).encode())
     except ValueError as error:
-        fault = (
-            ": ".join(filter(None, first_fault(error)))
-            if isinstance(error, ValidationError)
-            else reason(error)
-        )
+        if isinstance(error, ValidationError):
+            fault = ": ".join(filter(None, first_fault(error)))
+        else:
+            fault = reason(error)
         raise InputError(f"{where}: This {kind!r} is invalid: {fault}.") from error
     return event
 

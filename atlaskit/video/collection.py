@@ -135,7 +135,8 @@ class Collection(Playlist):
         for place, interval in enumerate(intervals):
             places_of.setdefault(self._standing(*interval), []).append(place)
         for film, places in places_of.items():
-            from_s, to_s = self._edges_s[film], self._edges_s[film + 1]
+            from_s = self._edges_s[film]
+            to_s = self._edges_s[film + 1]
             part = self.parts[film]
             inside = [
                 (

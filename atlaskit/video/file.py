@@ -181,7 +181,8 @@ class VideoFile(Video):
 
     def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
-        reader, request = self._reader, self.check_request(times_s, size)
+        reader = self._reader
+        request = self.check_request(times_s, size)
         began_s = time.monotonic()
         try:
             return reader.try_frames(*request)

@@ -148,7 +148,8 @@ class Shots:
         self, start_s: float, end_s: float, shown_s: float
     ) -> tuple[tuple[float, float], ...]:
         """Return the shots inside an interval, from cut to cut, but the one that is shown."""
-        first, last = bisect_right(self.cuts_s, start_s), bisect_left(self.cuts_s, end_s)
+        first = bisect_right(self.cuts_s, start_s)
+        last = bisect_left(self.cuts_s, end_s)
         return tuple((a, b) for a, b in pairwise(self.cuts_s[first:last]) if not a <= shown_s < b)
 
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:

@@ -63,7 +63,8 @@ def request(call: Call) -> Request:
             "master", "probe", messages, schemas.probe_schema(call.open_cells, call.top), call
         )
     if isinstance(call, ReviewCall):
-        pad, duration_s = call.sheet.scratchpad, call.observation.state.rules.duration_s
+        pad = call.sheet.scratchpad
+        duration_s = call.observation.state.rules.duration_s
         facts = say("aim", call=call), evidence_text(pad, call.left_out), gaps_text(call.gaps)
         sheets = (*_sheet(call.observation), TEXTS["kept"], call.sheet, TEXTS["review"])
         messages = _brief(
@@ -82,10 +83,8 @@ def request(call: Call) -> Request:
         messages = _brief(
             "master", *_sheet(call.observation), TEXTS["decide"], TEXTS["numbers"], asked
         )
-        duration_s, cells = (
-            call.observation.state.rules.duration_s,
-            call.observation.legal["add_to_scratchpad"],
-        )
+        duration_s = call.observation.state.rules.duration_s
+        cells = call.observation.legal["add_to_scratchpad"]
         decision = schemas.decision_schema(call.question, duration_s, cells)
     else:
         raise InputError(
@@ -106,7 +105,8 @@ def _brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
 
 
 def _opening(call: StepCall) -> tuple[Message, ...]:
-    state, past = call.observation.state, notes(call.turns, _note)
+    state = call.observation.state
+    past = notes(call.turns, _note)
     looks = (TEXTS["looked"], call.observation.looking_at) if call.observation.looking_at else ()
     region, here = (
         f"{clock(grid.start_s)}–{clock(grid.end_s)}" for grid in (state.region, state.grid)
@@ -121,7 +121,8 @@ def _opening(call: StepCall) -> tuple[Message, ...]:
 
 
 def _result(call: StepCall) -> tuple[str | Image, ...]:
-    turn, seen = call.turns[-1], call.observation.looking_at
+    turn = call.turns[-1]
+    seen = call.observation.looking_at
     if turn.problem:
         return say("problem", turn=turn), _moves(call)
     text = TEXTS["results"].get(type(turn.action).__name__, "Done.")
@@ -130,11 +131,9 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 
 
 def _note(turn: Turn) -> str:
-    view, named, items = (
-        turn.observation.view,
-        cells_of(turn.action) or (0,),
-        getattr(turn.action, "items", ()),
-    )
+    view = turn.observation.view
+    named = cells_of(turn.action) or (0,)
+    items = getattr(turn.action, "items", ())
     kept = "; ".join(f"{clock(view.moments[item.cell])} {item.description}" for item in items)
     first = view.cells[named[0]]
     ends = {
@@ -152,10 +151,8 @@ def _note(turn: Turn) -> str:
 
 
 def _moves(call: StepCall) -> str:
-    legal, steps = (
-        call.observation.legal,
-        f"{call.steps_left} step{'s' if call.steps_left != 1 else ''}",
-    )
+    legal = call.observation.legal
+    steps = f"{call.steps_left} step{'s' if call.steps_left != 1 else ''}"
     moves = [
         f"{word} {listed(legal[name])}" for name, word in TEXTS["names"].items() if legal[name]
     ]
@@ -172,10 +169,8 @@ def question_text(question: Question) -> str:
 
 def _sheet(seen: Observation) -> tuple[str | Image, ...]:
     """Return a view, what it is, which cells are dead, and what is said."""
-    lines, dead = (
-        listed_lines(seen),
-        [say("dead", cells=listed(sorted(seen.view.dead)))] if seen.view.dead else [],
-    )
+    lines = listed_lines(seen)
+    dead = [say("dead", cells=listed(sorted(seen.view.dead)))] if seen.view.dead else []
     said = subtitles_by_cell(lines) + ([] if seen.subtitles else [TEXTS["silent"]])
     if seen.lines_by_cell() and not lines:
         said = [say("many", count=len(seen.subtitles))]
@@ -221,7 +216,8 @@ def gaps_text(gaps: Sequence[Gap]) -> str:
     for gap in sorted(
         sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8], key=lambda gap: gap.start_s
     ):
-        after, before = f"[{gap.after}]" if gap.after else "the video's start", f"[{gap.before}]"
+        after = f"[{gap.after}]" if gap.after else "the video's start"
+        before = f"[{gap.before}]"
         rows.append(
             say("gap", gap=gap, after=after, before=before if gap.before else "the video's end")
         )

@@ -23,7 +23,8 @@ MAX_SUBJECTS = 8
 
 def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
     """Return the answer that one view gives."""
-    view, cells = call.observation.view, call.observation.legal["add_to_scratchpad"]
+    view = call.observation.view
+    cells = call.observation.legal["add_to_scratchpad"]
     recognised = perception.recognised(
         call.question, view, cells, perception.targets(call.question)
     )
@@ -81,7 +82,8 @@ def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
 
 def still_reply(perception: Perception, call: StillCall) -> dict[str, Any]:
     """Return a caption of one frame, without knowledge of the question."""
-    script, time_s = perception.world.script, call.frame.time_s
+    script = perception.world.script
+    time_s = call.frame.time_s
     sentences = [f"The scene is {script.scene_at(time_s).name}."]
     event = script.event_at(time_s)
     if event is not None and not perception.chances.misses(None, "miss", event.id, time_s):
@@ -92,7 +94,8 @@ def still_reply(perception: Perception, call: StillCall) -> dict[str, Any]:
 
 def noticed_events(perception: Perception, view: View) -> list[WorldEvent]:
     """Return the events that a view shows and that are not overlooked, in order of time."""
-    grid, script = view.grid, perception.world.script
+    grid = view.grid
+    script = perception.world.script
     visible = {event.id: event for moment in view.moments if (event := script.event_at(moment))}
     return [
         event

@@ -38,11 +38,10 @@ def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, An
     """
     relevance = []
     for frame, row in enumerate(call.rows):
-        rating = (
-            3
-            if words_found(perception, call.question, row)
-            else _shared(perception, call.question, row)
-        )
+        if words_found(perception, call.question, row):
+            rating = 3
+        else:
+            rating = _shared(perception, call.question, row)
         if perception.chances.confuses(call.question, "relevance", row):
             rating = 4 - rating
         relevance.append({"frame": frame, "relevance": rating})
@@ -54,7 +53,8 @@ def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, An
 
 def _shared(perception: Perception, question: Question, row: str) -> int:
     """Return 2 if a row tells of the place, or of the shape of an object, in the question."""
-    script, asked = perception.world.script, question.text
+    script = perception.world.script
+    asked = question.text
     is_place = any(s.name in row and s.place in asked and s.light in asked for s in script.scenes)
     is_shape = any(describe(event) in row and event.shape in asked for event in script.events)
     return 2 if is_place or is_shape else 1
@@ -66,7 +66,8 @@ def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
     It does not know where the others are, so it looks where it has seen least. A confused oracle
     believes a missing event found.
     """
-    question, targets = call.question, perception.targets(call.question)
+    question = call.question
+    targets = perception.targets(call.question)
     found = words_found(perception, question, call.rows)
     missing = [event for event in targets if event.id not in found]
     missing = [

@@ -45,7 +45,8 @@ TOO_MUCH = re.compile(r"Name at most (\d+)%")
 
 def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next action, by the question's words and what was told so far."""
-    question, notes = call.question, "\n".join(turn.outcome.text for turn in call.turns)
+    question = call.question
+    notes = "\n".join(turn.outcome.text for turn in call.turns)
     taken = [turn.action["action"]["action"] for turn in call.turns]
     found = list(words_found(perception, question, notes))
     if gives_up(perception, call):
@@ -96,11 +97,13 @@ def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> lis
 
 def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next action, by the question's words, what was told and what the sheets show."""
-    question, views = call.question, call.visible
+    question = call.question
+    views = call.visible
     now = seen(perception, question, views)
-    thought = (
-        f"I see: {in_words(perception, question, list(now))}." if now else "I see nothing of it."
-    )
+    if now:
+        thought = f"I see: {in_words(perception, question, list(now))}."
+    else:
+        thought = "I see nothing of it."
     notes = "\n".join(f"{turn.action['thought']}\n{turn.outcome.text}" for turn in call.turns)
     found = [*words_found(perception, question, notes), *now]
     analysed = [(each["first"], each["last"]) for each in _ranges(call, ANALYZE)]
@@ -219,7 +222,8 @@ def _parts(call: ControllerCall) -> Iterator[Range]:
 
 def _split(part: Range, count: int) -> Iterator[Range]:
     """Return equal parts of a range."""
-    first, length = part[0], part[1] - part[0] + 1
+    first = part[0]
+    length = part[1] - part[0] + 1
     for number in range(count):
         yield first + number * length // count, first + (number + 1) * length // count - 1
 

@@ -120,11 +120,10 @@ def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]
             event.id: event for view in call.views for event in noticed_events(perception, view)
         }.values()
     )
-    some = (
-        [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)]
-        if events
-        else []
-    )
+    if events:
+        some = [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)]
+    else:
+        some = []
     named = dict.fromkeys(describe(event) for event in some)
     return {
         "caption": f"{', then '.join(named)}."[:LONGEST_TEXT] if named else "Nothing but scenery."
@@ -172,11 +171,9 @@ def beside_of(question: Question, clip: int) -> list[int]:
     side = next(
         (side for side in ("after", "before") if f"appears right {side} " in question.text), ""
     )
-    return (
-        [clip + step * (1 if side == "after" else -1) for step in range(1, CLIPS_BESIDE + 1)]
-        if side
-        else []
-    )
+    if side:
+        return [clip + step * (1 if side == "after" else -1) for step in range(1, CLIPS_BESIDE + 1)]
+    return []
 
 
 def gives_up(perception: Perception, call: ControllerCall) -> bool:
@@ -201,9 +198,9 @@ def _asked(perception: Perception, asked: str) -> Question | None:
 
 
 def _told(perception: Perception, question: Question | None, ids: dict[str, Any]) -> str:
-    return (
-        in_words(perception, question, list(ids)) if question and ids else "Nothing of that kind."
-    )
+    if question and ids:
+        return in_words(perception, question, list(ids))
+    return "Nothing of that kind."
 
 
 REPLIES: Replies = {

@@ -64,10 +64,12 @@ def _seen(
     cells: frozenset[int],
 ) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
     """Return the frames to keep, and the cells in which it suspects an event unseen."""
-    kept, promises = list[dict[str, Any]](), list[tuple[float, dict[str, float]]]()
+    kept = list[dict[str, Any]]()
+    promises = list[tuple[float, dict[str, float]]]()
     targets = {event.id: event for event in perception.targets(question)}
     for sheet in sheets:
-        view, recognised = sheet.view, set[str]()
+        view = sheet.view
+        recognised = set[str]()
         shown = [cell.index for cell in view.cells if view.first + cell.index in cells]
         for id, found in perception.recognised(question, view, shown, missing, pad).items():
             picked = (found[0], found[-1]) if question.kind == "when" else (found[len(found) // 2],)
@@ -95,8 +97,10 @@ def _stretch(cell: Cell) -> dict[str, float]:
 
 def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     """Return the answer if no event is missing or all is seen; where to look on otherwise."""
-    question, pad = call.question, call.known.scratchpad
-    targets, missing = perception.targets(question), perception.missing(question, pad)
+    question = call.question
+    pad = call.known.scratchpad
+    targets = perception.targets(question)
+    missing = perception.missing(question, pad)
     chances = perception.chances
     suffices = all(chances.confuses(question, "review", event.id) for event in missing)
     if perception.is_absent(question):  # what it took for the thing may convince it

@@ -37,9 +37,11 @@ NOT_HERE = "Nothing here bears on the question."
 
 def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, Any]:
     """Return whether the frames on both sides of a cut are of one scene."""
-    script, moments = perception.world.script, call.view.moments
+    script = perception.world.script
+    moments = call.view.moments
     half = len(moments) // 2
-    before, after = script.scene_at(moments[half - 1]), script.scene_at(moments[half])
+    before = script.scene_at(moments[half - 1])
+    after = script.scene_at(moments[half])
     is_one = before == after
     if (
         perception.chances.draw(None, "continues", call.view.grid.start_s)
@@ -51,7 +53,8 @@ def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, An
 
 def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
     """Return the description of a scene: what its clips' records tell, and what its frames show."""
-    text, view = "\n".join(call.rows), call.view
+    text = "\n".join(call.rows)
+    view = call.view
     known = {
         event.id for event in (*described_in(perception, text), *noticed_events(perception, view))
     }
@@ -85,7 +88,9 @@ def characters_reply(perception: Perception, call: CharactersCall) -> dict[str, 
 
 def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
     """Return the scenes whose text or middle frame bears on the question."""
-    question, found, named = call.question, dict[str, Any](), set[int]()
+    question = call.question
+    found = dict[str, Any]()
+    named = set[int]()
     for sheet in call.sheets:
         for id, labels in seen_on(perception, question, sheet).items():
             found[id] = labels

@@ -83,8 +83,10 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
 
     A missing event that the oracle wrongly believes to have found counts as found.
     """
-    question, pad = call.question, call.sheet.scratchpad
-    targets, missing = perception.targets(question), perception.missing(question, pad)
+    question = call.question
+    pad = call.sheet.scratchpad
+    targets = perception.targets(question)
+    missing = perception.missing(question, pad)
     supporting = [
         item.label for item in pad if any(contains(event, item.timestamp_s) for event in targets)
     ]
@@ -147,7 +149,8 @@ def final_reply(perception: Perception, call: DecisionCall) -> dict[str, Any]:
 
 def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     """Return the next action: mark, then look closer or add, then expand, then leave."""
-    state, legal = call.observation.state, call.observation.legal
+    state = call.observation.state
+    legal = call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
     view = call.observation.view
     # It keeps no frame of a scan.
@@ -215,7 +218,8 @@ def _add_evidence(
 def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
     """Return a step that zooms in on text or investigates beside an anchor, once per visit."""
     done = {type(action).__name__ for action in call.actions}
-    middle, legal = cells[len(cells) // 2], call.observation.legal
+    middle = cells[len(cells) // 2]
+    legal = call.observation.legal
     if call.question.category == "OCR" and "Zoom" not in done:
         return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
     side = "before" if "right before" in call.question.text else "after"
@@ -277,7 +281,10 @@ class Oracle:
         for name, rate in (("miss", miss), ("confuse", confuse)):
             if not 0.0 <= rate <= 1.0:
                 raise InputError(f"{name} must be a rate in [0, 1]; got {rate}.")
-        self.world, self.miss, self.confuse, self.seed = world, miss, confuse, seed
+        self.world = world
+        self.miss = miss
+        self.confuse = confuse
+        self.seed = seed
         self.name = f"oracle:{world.name}"
         self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
 

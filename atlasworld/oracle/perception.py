@@ -122,7 +122,9 @@ class Perception:
             Cells in order, by event id; an id may belong to an event mistaken for a wanted one.
         """
         recognised: dict[str, list[int]] = {}
-        grid, moments, targets = view.grid, view.moments, self.targets(question)
+        grid = view.grid
+        moments = view.moments
+        targets = self.targets(question)
         is_wanting = bool(missing) or self.is_absent(question)
         for cell in cells:
             event = self.world.script.event_at(moments[cell])
@@ -245,7 +247,8 @@ def decision_reply(
 
 def answer_from(perception: Perception, question: Question, found: Mapping[str, Any]) -> Answered:
     """Return the answer that the found events give: the true one if they settle it, or a guess."""
-    truth, targets = perception.truth(question), perception.targets(question)
+    truth = perception.truth(question)
+    targets = perception.targets(question)
     names = [
         event.name
         for event in sorted(targets, key=lambda event: event.start_s)
@@ -275,15 +278,15 @@ def _true_answer(question: Question, truth: Question) -> Answered:
     assert truth.answer is not None
     if question.choices == truth.choices:  # two of them may be equal
         return truth.answer
-    return (
-        question.choices.index(truth.in_words(truth.answer)) if question.choices else truth.answer
-    )
+    if question.choices:
+        return question.choices.index(truth.in_words(truth.answer))
+    return truth.answer
 
 
 def _choice_of(perception: Perception, question: Question, text: str) -> Answered:
-    return (
-        question.choices.index(text) if text in question.choices else _guess(perception, question)
-    )
+    if text in question.choices:
+        return question.choices.index(text)
+    return _guess(perception, question)
 
 
 def _guess(perception: Perception, question: Question) -> Answered:

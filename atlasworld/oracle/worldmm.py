@@ -71,7 +71,8 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
 
 def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next search, by the kind of question and by what was found so far."""
-    question, notes = call.question, "\n".join(turn.outcome.text for turn in call.turns)
+    question = call.question
+    notes = "\n".join(turn.outcome.text for turn in call.turns)
     found = words_found(perception, question, notes)
     found |= seen_in(
         perception, question, (view for turn in call.turns for view in turn.outcome.views)

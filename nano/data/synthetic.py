@@ -296,11 +296,10 @@ def _step_example(
 def _sample_open_cells(rng: random.Random, view: _SearchedView) -> tuple[int, ...]:
     """Draw the cells that a probe may name: all that are not black, or all but some busy ones."""
     shown = view.shown
-    busy = (
-        set(rng.sample(shown, rng.randint(1, min(4, len(shown)))))
-        if shown and rng.random() < 0.5
-        else set()
-    )
+    if shown and rng.random() < 0.5:
+        busy = set(rng.sample(shown, rng.randint(1, min(4, len(shown)))))
+    else:
+        busy = set()
     if shown and rng.random() < 0.3:
         busy = set(shown[: rng.randint(0, len(shown) - 1)])
     return tuple(cell for cell in shown if cell not in busy) or CELLS

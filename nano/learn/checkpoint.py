@@ -26,11 +26,10 @@ class LearningCurve:
 
     def __init__(self, path: Path, step: int, columns: Sequence[str]) -> None:
         """Open the table and drop the rows after `step`, at which the stage resumes."""
-        rows = (
-            [row for row in csv.DictReader(path.open()) if int(row["step"]) <= step]
-            if path.exists()
-            else []
-        )
+        if path.exists():
+            rows = [row for row in csv.DictReader(path.open()) if int(row["step"]) <= step]
+        else:
+            rows = []
         self._file = path.open("w", newline="")
         self._writer = csv.DictWriter(self._file, ["step", "seconds", "loss", *columns])
         self._writer.writeheader()

@@ -59,11 +59,9 @@ class Query:
 
     def shape(self, shown: Floats) -> Floats:
         """Return how surely each frame shows the shape whose colour is asked for."""
-        return (
-            shown[:, index_of("shape", self.goal.shape)]
-            if self.goal.shape
-            else np.zeros(len(shown), np.float32)
-        )
+        if self.goal.shape:
+            return shown[:, index_of("shape", self.goal.shape)]
+        return np.zeros(len(shown), np.float32)
 
     def target(self, shown: Floats, said: Floats) -> Floats:
         """Return how surely each frame shows what the question asks about.

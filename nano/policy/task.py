@@ -110,11 +110,9 @@ class PolicyEnv(DiscreteAtlasEnv):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every legal action; the frames of drawn worlds can always be decoded."""
-        return (
-            []
-            if self._is_over
-            else legal_actions(moves_of(self.observation.legal), self._n_possible_answers)
-        )
+        if self._is_over:
+            return []
+        return legal_actions(moves_of(self.observation.legal), self._n_possible_answers)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which numbers the policy may choose, bool (n,): the legal ones but close looks.

@@ -74,11 +74,10 @@ def judge_evidence(goal: Goal, question: Question, evidence: Sequence[Evidence])
         is_choice = value in choices
         counts = bool(value) and (is_choice or not choices or goal.type in ("count", "course"))
         number = choices.index(value) if is_choice and goal.type != "count" else ""
-        span = (
-            f" {item.description} ({item.start_s:.2f}–{item.end_s:.2f}: "
-            if goal.type == "when"
-            else ""
-        )
+        if goal.type == "when":
+            span = f" {item.description} ({item.start_s:.2f}–{item.end_s:.2f}: "
+        else:
+            span = ""
         steps.append(f"[{item.label}]{span}{reading}{f'{number}{HIT}' if counts else NOTHING}")
         if counts:
             counted.append(item)

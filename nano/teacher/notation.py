@@ -61,9 +61,9 @@ def quote_line(goal: Goal, line_cells: Sequence[int]) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """List names, each followed by its index; return an empty text without names."""
-    return (
-        f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: " if names else ""
-    )
+    if names:
+        return f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: "
+    return ""
 
 
 def mark_words(words: Sequence[str], keywords: Collection[str]) -> str:

@@ -147,11 +147,10 @@ class Known:
     def text(self) -> str:
         """Return it in words."""
         task = f"What to look for: {self.search_task} {SETTLED[self.settled_by]}"
-        coming = (
-            [f"Others look at these now, or will: {_spans_text(self.coming_s)}."]
-            if self.coming_s
-            else []
-        )
+        if self.coming_s:
+            coming = [f"Others look at these now, or will: {_spans_text(self.coming_s)}."]
+        else:
+            coming = []
         earlier = [self.earlier] if self.earlier else []
         return "\n".join(
             [
@@ -233,10 +232,12 @@ def notes_text(notes: Sequence[Note]) -> str:
 
 def _sheet_text(view: View) -> str:
     """Return a description of a sheet: its cells, its stretch and its step."""
-    grid, first = view.grid, view.first
-    picked = (
-        ", the one that is least like the film around it" if view.look.sampling == "shots" else ""
-    )
+    grid = view.grid
+    first = view.first
+    if view.look.sampling == "shots":
+        picked = ", the one that is least like the film around it"
+    else:
+        picked = ""
     every = "one frame for each cell"
     if not is_of_films(view):
         every = f"one frame for every {seconds(grid.resolution_s)} s"
@@ -360,7 +361,8 @@ class VerdictCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        known, has_evidence = self.known, len(self.sheet.scratchpad) > 0
+        known = self.known
+        has_evidence = len(self.sheet.scratchpad) > 0
         schema = verdict_schema(
             self.question, known.duration_s, self.frames, can_look=not self.over
         )
@@ -395,11 +397,10 @@ class VerdictCall:
     @property
     def progress(self) -> str:
         """Return the remaining calls, and the stretches that could not be shown."""
-        used = (
-            f"{self.calls} calls are used"
-            if self.most_calls is None
-            else f"{self.calls} of {self.most_calls} calls"
-        )
+        if self.most_calls is None:
+            used = f"{self.calls} calls are used"
+        else:
+            used = f"{self.calls} of {self.most_calls} calls"
         rows = [f"{used}."]
         reasons = {
             "seen": "was seen as finely before",

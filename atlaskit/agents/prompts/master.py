@@ -122,7 +122,8 @@ class ProbeCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        closed, schema = self.closed, probe_schema(self.open_cells, self.top)
+        closed = self.closed
+        schema = probe_schema(self.open_cells, self.top)
         return request(
             "master",
             "probe",
@@ -179,7 +180,8 @@ class ReviewCall:
     @property
     def progress(self) -> str:
         """How far the search has come: round, calls, cells visited without and with findings."""
-        view, labels = self.observation.view, dict[int, list[str]]()
+        view = self.observation.view
+        labels = dict[int, list[str]]()
         for item in self.sheet.scratchpad:
             labels.setdefault(view.grid.cell_at(item.timestamp_s).index, []).append(
                 f"[{item.label}]"
@@ -189,11 +191,10 @@ class ReviewCall:
             for index in range(view.grid.size)
             if index not in {*self.open_cells, *labels, *view.dead}
         ]
-        calls = (
-            f"{self.calls} calls"
-            if self.most_calls is None
-            else f"{self.calls} of {self.most_calls} calls"
-        )
+        if self.most_calls is None:
+            calls = f"{self.calls} calls"
+        else:
+            calls = f"{self.calls} of {self.most_calls} calls"
         rows = [f"Round {self.round}; {calls} are used."]
         rows += (
             [f"Searched, but not to the end, and nothing kept: {listed(empty)}."] if empty else []
@@ -203,7 +204,8 @@ class ReviewCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        duration_s, labels = self.observation.state.rules.duration_s, self.sheet.scratchpad.labels
+        duration_s = self.observation.state.rules.duration_s
+        labels = self.sheet.scratchpad.labels
         return request(
             "master",
             "review",
@@ -236,11 +238,9 @@ class DecisionCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        question, labels, n_choices = (
-            self.question,
-            self.sheet.scratchpad.labels,
-            len(self.question.choices),
-        )
+        question = self.question
+        labels = self.sheet.scratchpad.labels
+        n_choices = len(self.question.choices)
         return request(
             "master",
             "decision",
@@ -266,7 +266,8 @@ class GlanceCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        question, duration_s = self.question, self.observation.state.rules.duration_s
+        question = self.question
+        duration_s = self.observation.state.rules.duration_s
         cells = self.observation.legal["add_to_scratchpad"]
         return request(
             "master",

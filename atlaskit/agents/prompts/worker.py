@@ -98,8 +98,11 @@ class StepCall:
         """Return the call that a turn replied to; this call, if `number` counts all turns."""
         if number == len(self.turns):
             return self
-        turn, turns = self.turns[number], self.turns[:number]
-        seen, steps, idle = turn.observation, turn.steps_left, turn.idle_left
+        turn = self.turns[number]
+        turns = self.turns[:number]
+        seen = turn.observation
+        steps = turn.steps_left
+        idle = turn.idle_left
         return replace(
             self, observation=seen, turns=turns, steps_left=steps, begin=number, idle_left=idle
         )
@@ -170,14 +173,17 @@ def notes(turns: Sequence[Turn], note: Callable[[Turn], str]) -> list[str]:
 
 def _opening(call: StepCall) -> tuple[Message, ...]:
     """Return the messages that begin the conversation about a view."""
-    observation, state, grid = call.observation, call.observation.state, call.observation.view.grid
+    observation = call.observation
+    state = call.observation.state
+    grid = call.observation.view.grid
     region = f"{span_text(state.region.start_s, state.region.end_s)} and went down from there, in"
     where = (
         f"You were sent to {'this stretch of' if grid == state.region else region} a video of "
         f"{clock(state.rules.duration_s)}: depth {state.depth}; sheets open down to depth "
         f"{state.rules.max_depth}."
     )
-    past, opened = notes(call.turns, _note), call.opened
+    past = notes(call.turns, _note)
+    opened = call.opened
     return brief(
         WORKER.format(longest=LONGEST_TEXT, moves=_moves(call)),
         *sheet_parts(observation, call.question),
@@ -199,7 +205,9 @@ def _opening(call: StepCall) -> tuple[Message, ...]:
 
 def _result(call: StepCall) -> tuple[str | Image, ...]:
     """Return the effect of the last turn, for the conversation about the same view."""
-    turn, image, move = call.turns[-1], call.observation.looking_at, _next_move(call)
+    turn = call.turns[-1]
+    image = call.observation.looking_at
+    move = _next_move(call)
     if turn.problem:
         return f"That was not possible: {turn.problem}", move
     text = ACTIONS[name_of(turn.action)].result.format(cells=listed(cells_of(turn.action)))
@@ -208,11 +216,9 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 
 def _note(turn: Turn) -> str:
     """Return one line about an action, for the conversation about another view."""
-    seen, named, items = (
-        turn.observation,
-        cells_of(turn.action) or (0,),
-        getattr(turn.action, "items", ()),
-    )
+    seen = turn.observation
+    named = cells_of(turn.action) or (0,)
+    items = getattr(turn.action, "items", ())
     first = seen.state.cell(named[0])
     return ACTIONS[name_of(turn.action)].past.format(
         start=clock(first.start_s),
@@ -232,7 +238,8 @@ def _moves(call: StepCall) -> str:
 
 def _next_move(call: StepCall) -> str:
     """Return the legal actions with their cells, and the steps that are left in the visit."""
-    legal, left = call.observation.legal, call.steps_left
+    legal = call.observation.legal
+    left = call.steps_left
     names = defaultdict[tuple[int, ...], list[str]](list)
     for name, cells in legal.cells.items():
         names[tuple(cells)].append(" ".join([word_of(name), *ACTIONS[name].given.values()]))

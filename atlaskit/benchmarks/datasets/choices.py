@@ -257,7 +257,8 @@ class MLVURow(Row):
     def _split(self) -> tuple[str, Options]:
         """The question without the options that it repeats, and its options."""
         stem, inside = split_question(self.question)
-        candidates, repeated = read_options(self.candidates), read_options(inside)
+        candidates = read_options(self.candidates)
+        repeated = read_options(inside)
         if len(candidates.texts) < 2:
             return stem, repeated
         return (stem if repeated.texts == candidates.texts else self.question.strip()), candidates
@@ -280,7 +281,8 @@ class MLVURow(Row):
         """
         if self.answer is None:
             return None
-        by_letter, by_text = self.choices.by_letter(self.answer), self.choices.by_text(self.answer)
+        by_letter = self.choices.by_letter(self.answer)
+        by_text = self.choices.by_text(self.answer)
         first, second = (by_letter, by_text) if self.task_type else (by_text, by_letter)
         return second if first is None else first
 
@@ -453,7 +455,8 @@ def egoschema(
         >>> bench.cases[0].question.text
         'What is C doing overall, 0?'
     """
-    loading, is_empty = Loading(EGOSCHEMA_LAYOUT, root, rows, subtitles, split), True
+    loading = Loading(EGOSCHEMA_LAYOUT, root, rows, subtitles, split)
+    is_empty = True
     answers = _separate_answers(loading.home)
     for location, row in loading.rows():
         answer = row.answer_index if row.answer is not None else answers.get(row.video_idx)
@@ -526,10 +529,8 @@ class LongTimeScopeRow(LetteredRow):
     @classmethod
     def _rename(cls, row: Any) -> Any:
         if isinstance(row, Mapping):
-            kind, text = (
-                first_given(row, "type", "task_type", "task"),
-                first_given(row, "input", "question"),
-            )
+            kind = first_given(row, "type", "task_type", "task")
+            text = first_given(row, "input", "question")
             return {**row, "type": "" if kind is None else kind, "input": text}
         return row
 

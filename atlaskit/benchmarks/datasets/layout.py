@@ -69,7 +69,8 @@ def find_inside(folder: Path, name: str) -> Path | None:
     """
     path = folder / name
     try:
-        root, target = folder.resolve(), path.resolve()
+        root = folder.resolve()
+        target = path.resolve()
         blobs = next(
             (each.parent / "blobs" for each in (root, *root.parents) if each.name == "snapshots"),
             root,
@@ -255,7 +256,8 @@ class Loading(Generic[R]):
     """Number of the row that was yielded last."""
 
     def __post_init__(self) -> None:
-        layout, self.home = self.layout, Path(self.root)
+        layout = self.layout
+        self.home = Path(self.root)
         if layout.splits:
             check_one_of("split", self.split, layout.splits)
         self._files = [] if self.given is not None else layout.files_in(self.home, self.split)
@@ -268,7 +270,8 @@ class Loading(Generic[R]):
 
     def rows(self) -> Iterator[tuple[str, R]]:
         """Yield each row, validated, with its location for error messages: see `read_rows`."""
-        layout, source = self.layout, self._files if self.given is None else self.given
+        layout = self.layout
+        source = self._files if self.given is None else self.given
         own = list(filter(layout.is_own, self._files))
         found = read_rows(
             source, layout.row, dataset=layout.name, own=own, parse_line=layout.parse_line

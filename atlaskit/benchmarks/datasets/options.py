@@ -43,11 +43,9 @@ class Options:
     def by_letter(self, answer: str) -> int | None:
         """Return the index of the option with the letter that an answer is; None if it is none."""
         match = LETTER.fullmatch(answer.strip())
-        return (
-            self.letters.index(match[1].upper())
-            if match and match[1].upper() in self.letters
-            else None
-        )
+        if match and match[1].upper() in self.letters:
+            return self.letters.index(match[1].upper())
+        return None
 
     def by_text(self, answer: str) -> int | None:
         """Return the index of the first option whose text, with or without letter, an answer is."""
@@ -57,9 +55,9 @@ class Options:
             return forms.index(answer) % len(self.published)
         match = LABELLED_OPTION.fullmatch(answer)  # the answer has a letter, the options have none
         index = self.by_letter(match[1]) if match else None
-        return (
-            index if match and index is not None and self.texts[index] == match[2].strip() else None
-        )
+        if match and index is not None and self.texts[index] == match[2].strip():
+            return index
+        return None
 
     def index_of(self, answer: str) -> int | None:
         """Return the index of the option that an answer means, by letter, else by text."""
@@ -111,11 +109,9 @@ def split_options(options: Any) -> Any:
     """
     if isinstance(options, str):
         stem, labelled = split_question(options)
-        return (
-            labelled
-            if labelled and not stem
-            else [line for line in options.splitlines() if line.strip()]
-        )
+        if labelled and not stem:
+            return labelled
+        return [line for line in options.splitlines() if line.strip()]
     if isinstance(options, list | tuple):
         kept = list(options)
         while kept and _is_padding(kept[-1]):

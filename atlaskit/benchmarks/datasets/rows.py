@@ -267,12 +267,14 @@ def read_rows(
         yield from _validated(dataset, placed, row_type)
         return
     paths = [item for item in items if not item.name.startswith(".")]
-    seen, has_questions = set[str](), False
+    seen = set[str]()
+    has_questions = False
     for path in paths:
         rows = _read_file(path, is_certain=len(paths) == 1 or path in own, parse_line=parse_line)
         if not any(_has_marks(row, row_type) for _, row in rows):
             continue
-        has_questions, earlier = True, frozenset(seen)
+        has_questions = True
+        earlier = frozenset(seen)
         for location, valid in _validated(
             str(path), ((f"{path}, {place}", row) for place, row in rows), row_type
         ):
@@ -290,7 +292,8 @@ def _validated(
     source: str, placed: Iterable[tuple[str, Any]], row_type: type[R]
 ) -> Iterator[tuple[str, R]]:
     """Yield each valid row with its location, once; warn of those that stand there twice."""
-    seen, twice = set[str](), list[str]()
+    seen = set[str]()
+    twice = list[str]()
     for location, row in placed:
         try:
             valid = _validate(location, row, row_type)
@@ -364,11 +367,10 @@ def _read_file(
     A damaged Parquet file is always an error: it may be one part of the dataset.
     """
     try:
-        rows = (
-            _placed(read_parquet(path).to_pylist())
-            if path.suffix == ".parquet"
-            else _read_text(path, parse_line)
-        )
+        if path.suffix == ".parquet":
+            rows = _placed(read_parquet(path).to_pylist())
+        else:
+            rows = _read_text(path, parse_line)
     except (OSError, ValueError, RecursionError) as error:
         if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
             return []

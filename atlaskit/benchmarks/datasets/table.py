@@ -31,7 +31,8 @@ from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Video
 
-SPREADSHEETS, OTHERS = (".csv", ".tsv", ".txt"), (".json", ".jsonl", ".parquet")
+SPREADSHEETS = (".csv", ".tsv", ".txt")
+OTHERS = (".json", ".jsonl", ".parquet")
 FILES = (*SPREADSHEETS, *OTHERS)
 """Suffixes of tables."""
 WORKBOOKS = (".xlsx", ".xls", ".ods", ".numbers")

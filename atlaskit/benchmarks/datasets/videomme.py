@@ -161,7 +161,8 @@ def videomme_v2(
     """
     loading = Loading(VIDEOMME_V2_LAYOUT, root, rows, subtitles)
     found = list(loading.rows())
-    groups, places = _groups(row for _, row in found), _places([row for _, row in found])
+    groups = _groups(row for _, row in found)
+    places = _places([row for _, row in found])
     for (location, row), place in zip(found, places, strict=True):
         facts = groups[row.video_id]
         loading.add(

@@ -180,7 +180,8 @@ class Tools:
             return _error(error)
 
     def _open(self, file: str, subtitles: str | None) -> Session:
-        settings, folders = self.settings, self.settings.folders
+        settings = self.settings
+        folders = self.settings.folders
         path = folders.resolve(file)
         lines: str | Path | None
         if not subtitles:
@@ -230,12 +231,12 @@ class Tools:
 
 def build_server(settings: Settings, version: str) -> MCPServer[Any]:
     """Return the server with its tools; `ask` is one of them if there is a model."""
-    tools, model = Tools(settings), settings.model
-    note = (
-        WITHOUT_MODEL
-        if model is None
-        else WITH_MODEL.format(model=printable(model.name or model.model, 100))
-    )
+    tools = Tools(settings)
+    model = settings.model
+    if model is None:
+        note = WITHOUT_MODEL
+    else:
+        note = WITH_MODEL.format(model=printable(model.name or model.model, 100))
     server: MCPServer[Any] = MCPServer(
         "atlaskit",
         version=version,
@@ -286,7 +287,8 @@ def _error(error: Exception) -> CallToolResult:
 
 PROGRESS_S = 0.5
 """Seconds between two reports of progress."""
-MAX_REASONING_CHARS, MAX_DESCRIPTION_CHARS = 2_000, 300
+MAX_REASONING_CHARS = 2_000
+MAX_DESCRIPTION_CHARS = 300
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
 """Sends progress to the assistant: calls, the most calls, and a line of text."""

@@ -56,12 +56,15 @@ class Session:
             name: The handle by which the assistant names the session.
             atlas: The environment of the video.
         """
-        self.name, self.atlas = name, atlas
-        self._state, self._lock = atlas.start(), threading.Lock()
+        self.name = name
+        self.atlas = atlas
+        self._state = atlas.start()
+        self._lock = threading.Lock()
 
     def facts(self) -> str:
         """Return the text about the video, its grids, and the grid that the session is at."""
-        video, atlas = self.atlas.video, self.atlas
+        video = self.atlas.video
+        atlas = self.atlas
         width, height = video.size
         lines = len(video.subtitles.lines)
         return "\n".join(
@@ -104,7 +107,8 @@ class Session:
     def zoom(self, cell: int) -> Sight:
         """Look at the frame of a cell, as large as an assistant accepts."""
         observation = self._act(Zoom(cell))
-        shown, time_s = observation.view.cells[cell], observation.view.moments[cell]
+        shown = observation.view.cells[cell]
+        time_s = observation.view.moments[cell]
         return Sight(
             "\n".join(
                 [
@@ -168,8 +172,10 @@ def _jpeg_looked_at(observation: Observation) -> bytes | None:
 
 
 def _grid_text(name: str, observation: Observation) -> str:
-    grid, legal = observation.view.grid, observation.legal
-    path, step_s = " › ".join(map(str, grid.path)), grid.resolution_s
+    grid = observation.view.grid
+    legal = observation.legal
+    path = " › ".join(map(str, grid.path))
+    step_s = grid.resolution_s
     return "\n".join(
         (
             f"Video {name}, depth "
@@ -187,7 +193,8 @@ def _grid_text(name: str, observation: Observation) -> str:
 
 def _spoken(lines: Iterable[Line]) -> list[str]:
     """Return subtitle lines as lines of a text that marks them as content; [] if there are none."""
-    told, chars = list[str](), 0
+    told = list[str]()
+    chars = 0
     for line in lines:
         text = f"  {clock(line.start_s)} {printable(line.text, 300)}"
         chars += len(text)

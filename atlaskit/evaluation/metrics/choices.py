@@ -85,7 +85,8 @@ class Group(NamedTuple):
     def is_scorable(self) -> bool:
         """Whether all four questions are there, and the benchmark says how to score them."""
         places = [each.facts["place"] for each in self.scored]
-        kind, structure = self.facts["group_type"], self.facts["group_structure"]
+        kind = self.facts["group_type"]
+        structure = self.facts["group_structure"]
         is_known = kind == "relevance" or (kind == "logic" and structure in STRUCTURES)
         return is_known and places == list(range(1, GROUP + 1))
 
@@ -109,10 +110,12 @@ def logic_score(structure: str, rights: Sequence[bool]) -> float:
         rights: Whether each of the four questions is answered right, in the group's order.
     """
     steps, scores = STRUCTURES[structure]
-    count, start = 0, 0
+    count = 0
+    start = 0
     for size in steps:
         right = sum(rights[start : start + size])
-        count, start = count + right, start + size
+        count = count + right
+        start = start + size
         if right < size:
             break
     return scores[count]

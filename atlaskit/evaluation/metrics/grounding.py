@@ -128,7 +128,8 @@ def _first_iou(scored: Scored) -> float:
 
 def _average_precision(thresholds: Sequence[float], scored: Scored) -> float:
     """Return the average precision of the predicted windows, as a mean over thresholds."""
-    truth, predicted = spans_of(scored.question.answer), spans_of(scored.prediction)[:MOST_WINDOWS]
+    truth = spans_of(scored.question.answer)
+    predicted = spans_of(scored.prediction)[:MOST_WINDOWS]
     return _mean(
         [_area(_hits(truth, predicted, threshold), len(truth)) for threshold in thresholds]
     )
@@ -154,7 +155,8 @@ def _area(hits: Sequence[bool], wanted: int) -> float:
 
 def _hits(truth: Spans, predicted: Spans, threshold: float) -> list[bool]:
     """Return which predictions, in turn, take a true window that no earlier one has taken."""
-    free, hits = set(range(len(truth))), list[bool]()
+    free = set(range(len(truth)))
+    hits = list[bool]()
     for span in predicted:
         ious = {index: temporal_iou(truth[index], span) for index in sorted(free)}
         taken = [index for index in ious if ious[index] == max(ious.values()) >= threshold][:1]

@@ -145,7 +145,8 @@ def make_clip(
         cache: Where clips are cached.
         form: A name of FORMS.
     """
-    length_s, longest_s = span_s[1] - span_s[0], FORMS[form].longest_s
+    length_s = span_s[1] - span_s[0]
+    longest_s = FORMS[form].longest_s
     shown_s = min(max(length_s, SHORTEST_S), longest_s, video.duration_s)
     centre_s = around_s if length_s > shown_s else (span_s[0] + span_s[1]) / 2
     lowest_s, highest_s = (span_s[0], span_s[1]) if length_s > shown_s else (0.0, video.duration_s)
@@ -175,7 +176,8 @@ def write_clips(
     Raises:
         InputError: A video is not among `videos`, a film cannot be made, or a file not be written.
     """
-    target, made = Path(folder), list[Path]()
+    target = Path(folder)
+    made = list[Path]()
     stretches = [each for each in passages if not each.is_whole]
     for number, passage in enumerate(stretches, start=1):
         video = videos.get(passage.video)
@@ -228,14 +230,17 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
     from av.video.reformatter import Colorspace
     from av.video.stream import VideoStream
 
-    form, buffer, second = FORMS[clip.form], io.BytesIO(), max(1, round(clip.fps))
+    form = FORMS[clip.form]
+    buffer = io.BytesIO()
+    second = max(1, round(clip.fps))
     with av.open(buffer, "w", format=clip.form) as container:
         stream = container.add_stream(
             _encoder(form.encoders), rate=Fraction(clip.fps).limit_denominator(60_000)
         )
         assert isinstance(stream, VideoStream)
         stream.width, stream.height = clip.size
-        stream.pix_fmt, stream.options = "yuv420p", form.options.copy()
+        stream.pix_fmt = "yuv420p"
+        stream.options = form.options.copy()
         stream.codec_context.colorspace = Colorspace.ITU601
         voice = None if sound is None else container.add_stream(form.sound, rate=RATE)
         assert voice is None or isinstance(voice, AudioStream)
@@ -246,7 +251,8 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
                 heard = av.AudioFrame.from_ndarray(
                     sound[first:last].reshape(1, -1), format="s16", layout="stereo"
                 )
-                heard.sample_rate, heard.pts = RATE, first
+                heard.sample_rate = RATE
+                heard.pts = first
                 container.mux(voice.encode(heard))
 
         number = -1
@@ -279,11 +285,9 @@ def _encoder(names: tuple[str, ...]) -> str:
 
 def _sound(video: Video, span_s: Span) -> Samples | None:
     """Return the sound of an interval, or silence; None if no file of it has sound."""
-    sound, first, is_heard = (
-        np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16),
-        0,
-        False,
-    )
+    sound = np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16)
+    first = 0
+    is_heard = False
     for part, start_s, end_s in parts_of(video, *span_s):
         last = first + round((end_s - start_s) * RATE)
         with suppress(VideoError):  # it has no sound
@@ -307,13 +311,12 @@ def _hear(part: Video, start_s: float, sound: Samples) -> None:
     source = part.open_sound()
     if source.joints:
         raise VideoError(f"The clock of {part.name} jumps.")
-    origin_s, place = source.start_s + source.lead_s + start_s, 0
+    origin_s = source.start_s + source.lead_s + start_s
+    place = 0
     container, _ = open_container(source.path, is_known=True)
     with container, suppress(*DECODE_ERRORS):
-        stream, resampler = (
-            container.streams.audio[source.track().number],
-            av.AudioResampler("s16", "stereo", RATE),
-        )
+        stream = container.streams.audio[source.track().number]
+        resampler = av.AudioResampler("s16", "stereo", RATE)
         discard_others(container, stream)
         # Decoders need some sound before it.
         container.seek(round(max(0.0, origin_s - 1) * av.time_base))

@@ -111,7 +111,8 @@ def _add_tier(
     below = dict[str, ElementTree.Element]()
     for passage in passages:
         count += 1
-        parent, slots = f"a{count}", [f"ts{2 * count - 1}", f"ts{2 * count}"]
+        parent = f"a{count}"
+        slots = [f"ts{2 * count - 1}", f"ts{2 * count}"]
         start_ms = round(passage.start_s * 1000)
         for slot, time_ms in zip(
             slots, (start_ms, max(start_ms + 1, round(passage.end_s * 1000))), strict=True
@@ -173,7 +174,9 @@ def read_eaf(text: str) -> list[Passage]:
     )
     origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
     times_s = _slots(root)
-    spans, asides, found = dict[str, tuple[float, float]](), dict[str, dict[str, str]](), []
+    spans = dict[str, tuple[float, float]]()
+    asides = dict[str, dict[str, str]]()
+    found = []
     waiting = list[tuple[str, str, str, str]]()  # identifier, what it refers to, tier, text
     for tier in root.findall("TIER"):
         name = tier.get("TIER_ID", "")
@@ -197,7 +200,8 @@ def read_eaf(text: str) -> list[Passage]:
             continue
         steps = 0
         while to in refers and steps < len(KINDS) * 10:
-            to, steps = refers[to], steps + 1
+            to = refers[to]
+            steps = steps + 1
         if to in spans:
             spans[identifier] = spans[to]
             found.append((identifier, name, value))
@@ -248,7 +252,9 @@ def _slots(root: ElementTree.Element) -> dict[str, float]:
         (each.get("TIME_SLOT_ID", ""), _milliseconds(each.get("TIME_VALUE")))
         for each in root.iter("TIME_SLOT")
     ]
-    times_s, open_, last_s = dict[str, float](), list[str](), 0.0
+    times_s = dict[str, float]()
+    open_ = list[str]()
+    last_s = 0.0
     for name, time_s in slots:
         if time_s is None:
             open_.append(name)
@@ -269,7 +275,8 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
     A behaviour is the label of a passage, or its kind in parentheses; the subject is the kind.
     """
     codes = dict[str, bool]()
-    subjects, observations = dict[str, None](), dict[str, Any]()
+    subjects = dict[str, None]()
+    observations = dict[str, Any]()
     for name in videos_of(passages):
         events = list[list[Any]]()
         groups = dict[tuple[str, str], list[Passage]]()
@@ -382,7 +389,8 @@ def read_boris(text: str) -> list[Passage]:
     for observation in observations.values():
         if not isinstance(observation, dict):
             raise InputError("an observation is no object.")
-        video, offset_s = _medium(observation), observation.get("time offset")
+        video = _medium(observation)
+        offset_s = observation.get("time offset")
         offset_s = offset_s if isinstance(offset_s, int | float) and abs(offset_s) < 1e7 else 0.0
         events = list[Event]()
         for event in observation.get("events") or []:
@@ -503,7 +511,8 @@ def _regions(
     for each in ranges:
         match each:
             case {"start": int() as first, "end": int() as last} if 1 <= first < 1e9 and last < 1e9:
-                start_s, end_s = clock.seconds(first - 1), clock.seconds(max(first, last))
+                start_s = clock.seconds(first - 1)
+                end_s = clock.seconds(max(first, last))
                 ours = meta.get("atlaskit")
                 if isinstance(ours, dict):
                     moved = (

@@ -71,7 +71,8 @@ def read_vtt(text: str) -> list[Passage]:
     """
     if not text.lstrip("\ufeff").startswith("WEBVTT"):
         raise InputError("a WebVTT file begins with WEBVTT.")
-    passages, rows = list[Passage](), text.split("\n")
+    passages = list[Passage]()
+    rows = text.split("\n")
     for number, row in enumerate(rows):
         if "-->" not in row or (match := _CUE_TIMES.fullmatch(row)) is None:
             continue
@@ -81,7 +82,8 @@ def read_vtt(text: str) -> list[Passage]:
                 break
             payload.append(line)
         identifier = _OURS.fullmatch(rows[number - 1]) if number else None
-        start_s, end_s = _cue_seconds(match.groups()[:4]), _cue_seconds(match.groups()[4:])
+        start_s = _cue_seconds(match.groups()[:4])
+        end_s = _cue_seconds(match.groups()[4:])
         passages.append(_cue_passage(start_s, max(start_s, end_s), "\n".join(payload), identifier))
     return passages
 
@@ -154,7 +156,8 @@ def pieces_of(passages: Sequence[Passage], videos: Videos) -> Iterator[Piece]:
             continue
         for part, start_s, end_s in parts_of(video, passage.start_s, passage.end_s):
             clock = clock_of(part, None)
-            name, path = one_line(part.name), getattr(part, "path", None)
+            name = one_line(part.name)
+            path = getattr(part, "path", None)
             yield Piece(passage, name, path, clock, start_s, end_s, *clock.span(start_s, end_s))
 
 
@@ -207,7 +210,8 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
     Raises:
         InputError: The text is no EDL, or the rate is not known.
     """
-    blocks, is_dropping = list[tuple[re.Match[str], bool, list[tuple[str, str]]]](), False
+    blocks = list[tuple[re.Match[str], bool, list[tuple[str, str]]]]()
+    is_dropping = False
     for row in text.split("\n"):
         if row.upper().startswith("FCM:"):
             is_dropping = "NON" not in row.upper()
@@ -340,7 +344,8 @@ def read_otio(text: str) -> list[Passage]:
         ("Timeline.", "Stack.", "Track.", "SerializableCollection.")
     ):
         raise InputError("it is no OpenTimelineIO timeline.")
-    passages, waiting = list[Passage](), [root]
+    passages = list[Passage]()
+    waiting = [root]
     while waiting:
         item = waiting.pop()
         if str(item.get("OTIO_SCHEMA", "")).startswith("Clip."):
@@ -355,9 +360,10 @@ def read_otio(text: str) -> list[Passage]:
 def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     references = clip.get("media_references")
     active = clip.get("active_media_reference_key", "DEFAULT_MEDIA")
-    reference = (
-        references.get(active) if isinstance(references, dict) else clip.get("media_reference")
-    )
+    if isinstance(references, dict):
+        reference = references.get(active)
+    else:
+        reference = clip.get("media_reference")
     reference = reference if isinstance(reference, dict) else {}
     span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
     if span is None:
@@ -378,7 +384,8 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     for marker in clip.get("markers") or []:
         marked = _span(marker.get("marked_range")) if isinstance(marker, dict) else None
         if marked is not None:
-            text, label = str(marker.get("comment") or ""), str(marker.get("name") or "")
+            text = str(marker.get("comment") or "")
+            label = str(marker.get("name") or "")
             yield Passage(marked[0], marked[1], text, label=label, video=video, fps=fps)
 
 
@@ -453,11 +460,9 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
     segments = project.get("cutSegments")
     if not isinstance(segments, list):
         raise InputError("it has no list cutSegments.")
-    video, is_old, passages = (
-        str(project.get("mediaFileName") or ""),
-        project.get("version") == 1,
-        [],
-    )
+    video = str(project.get("mediaFileName") or "")
+    is_old = project.get("version") == 1
+    passages = []
     for segment in segments:
         if not isinstance(segment, dict):
             raise InputError("a segment is no object.")
@@ -466,7 +471,8 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
         end_s = segment.get("end")
         tags = segment.get("tags") if isinstance(segment.get("tags"), dict) else {}
         assert isinstance(tags, dict)
-        kind, name = str(tags.get("kind", "note")), str(segment.get("name") or "")
+        kind = str(tags.get("kind", "note"))
+        name = str(segment.get("name") or "")
         try:
             confidence = float(str(tags["confidence"])) if "confidence" in tags else None
         except ValueError:
@@ -502,13 +508,16 @@ def as_json(text: str) -> str:
     Raises:
         InputError: It is no JSON5.
     """
-    parts, place, tokens = list[str](), 0, 0
+    parts = list[str]()
+    place = 0
+    tokens = 0
     while place < len(text):
         tokens += 1
         match = _JSON5.match(text, place)
         if match is None:
             raise InputError(f"it is no JSON5: {text[place : place + 20]!r} was not expected.")
-        place, token = match.end(), match[0]
+        place = match.end()
+        token = match[0]
         match match.lastgroup:
             case "double" | "single":
                 parts.append(json.dumps(_ESCAPE.sub(_unescaped, token[1:-1])))

@@ -49,11 +49,10 @@ class Context:
         Raises:
             InputError: It is not known, or is no date and time with its time zone.
         """
-        told = (
-            self.recorded_at.get(name)
-            if isinstance(self.recorded_at, Mapping)
-            else self.recorded_at
-        )
+        if isinstance(self.recorded_at, Mapping):
+            told = self.recorded_at.get(name)
+        else:
+            told = self.recorded_at
         if told is None:
             raise InputError(
                 f"A camera trap's observations have dates: pass recorded_at, when the recording of "

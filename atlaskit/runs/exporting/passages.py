@@ -146,9 +146,10 @@ class Passage:
             value = getattr(self, name)
             if not isinstance(value, str):
                 raise InputError(f"The {name} of a passage is a text; got {value!r:.80}.")
-            cleaned = (
-                one_line(value) if name in ("label", "video") else clean(value[: limits.ROW_TEXT])
-            )
+            if name in ("label", "video"):
+                cleaned = one_line(value)
+            else:
+                cleaned = clean(value[: limits.ROW_TEXT])
             object.__setattr__(self, name, cleaned)
 
     def __repr__(self) -> str:

@@ -281,10 +281,8 @@ def _share(text: str) -> float | None:
 
 
 def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
-    start_s, end_s = (
-        _time(_cell(row, columns.start), unit_s),
-        _time(_cell(row, columns.end), unit_s),
-    )
+    start_s = _time(_cell(row, columns.start), unit_s)
+    end_s = _time(_cell(row, columns.end), unit_s)
     if start_s is None:
         raise InputError(f"a row has no start: {', '.join(row)[:80]}")
     if end_s is None:
@@ -341,7 +339,8 @@ def paired(events: Iterable[Event]) -> list[Passage]:
 
     A state that is never stopped is a moment.
     """
-    passages, open_ = list[Passage](), dict[tuple[str, str, str], Event]()
+    passages = list[Passage]()
+    open_ = dict[tuple[str, str, str], Event]()
     for event in events:
         key = event.code, event.subject, event.video
         started = open_.pop(key, None) if event.is_state else None

@@ -94,11 +94,10 @@ class FrameClock:
         after = int(np.searchsorted(self.times_s, end_s - TIME_STEP_S, "left"))
         first = int(self.ticks[index])
         past_last = math.ceil((end_s - TIME_STEP_S) * self.rate)
-        last = (
-            int(self.ticks[after])
-            if after < len(self.ticks)
-            else max(past_last, int(self.ticks[-1]) + 1)
-        )
+        if after < len(self.ticks):
+            last = int(self.ticks[after])
+        else:
+            last = max(past_last, int(self.ticks[-1]) + 1)
         return first, max(first + 1, last)
 
     def seconds(self, tick: int) -> float:

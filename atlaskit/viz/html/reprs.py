@@ -377,11 +377,10 @@ def _path(result: Result) -> Html:
     """Return in words where workers looked; `plots.path` draws it, and the walkthrough."""
     reports = result.trace.of(Report)
     added = sum(bool(event.kept) for event in reports)
-    part = (
-        "the video"
-        if result.within == (0.0, result.sheet.video.duration_s)
-        else span_text(result.within)
-    )
+    if result.within == (0.0, result.sheet.video.duration_s):
+        part = "the video"
+    else:
+        part = span_text(result.within)
     return paragraph(
         f"Explored: {counted(len(reports), 'visit')} by workers, {added:,} of which added "
         f"evidence. Dead zones cover {percent(result.dead_zones.coverage(*result.within))} of "

@@ -151,11 +151,10 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     duration_s = result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_VISITS
     steps = [_steps_of(report, result) for report in reports]
-    visits = (
-        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)]
-        if is_by_visit
-        else _worker_lanes(result)
-    )
+    if is_by_visit:
+        visits = [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)]
+    else:
+        visits = _worker_lanes(result)
     evidence = Lane(
         "evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence]
     )

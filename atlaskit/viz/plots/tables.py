@@ -307,9 +307,10 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     means = speedup(table)
     rows, looks = with_series(table.drop(columns="method", errors="ignore"))
     order = looks["hue_order"]
-    by_model = (
-        [each for _, each in means.groupby("model", sort=False)] if "model" in means else [means]
-    )
+    if "model" in means:
+        by_model = [each for _, each in means.groupby("model", sort=False)]
+    else:
+        by_model = [means]
     lines = [
         _lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)
     ]

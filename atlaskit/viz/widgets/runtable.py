@@ -209,11 +209,10 @@ class RunTable(PageOwner):
     def _send_rows(self, is_other: bool = False) -> None:
         """Send the rows to the page in batches; `is_other` says that the page had other ones."""
         count = min(len(self.rows), MAX_ROWS)
-        notes = (
-            [f"The last {len(self.rows) - count:,} rows are not shown."]
-            if count < len(self.rows)
-            else []
-        )
+        if count < len(self.rows):
+            notes = [f"The last {len(self.rows) - count:,} rows are not shown."]
+        else:
+            notes = []
         if self._path not in (None, self._written[0]):
             notes.append("The evaluation is not finished; more rows come as they are written.")
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]

@@ -139,9 +139,10 @@ def _caption(video: Video, shown: Shown) -> str:
     location = shown.location
     picture = shown.picture
     if isinstance(picture, View):
-        before = (
-            "" if location.cell is None else f"The time just {location.look} cell {location.cell}. "
-        )
+        if location.cell is None:
+            before = ""
+        else:
+            before = f"The time just {location.look} cell {location.cell}. "
         return plain_text(before + view_caption(picture), 1_000)
     assert shown.time_s is not None
     part, local_s = video.locate(shown.time_s)
@@ -235,11 +236,10 @@ def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
     stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[
         :MAX_NAME
     ]
-    words = (
-        about
-        if isinstance(about, str)
-        else " to ".join(stamp(time_s).replace(":", "-") for time_s in about)
-    )
+    if isinstance(about, str):
+        words = about
+    else:
+        words = " to ".join(stamp(time_s).replace(":", "-") for time_s in about)
     return f"{stem or 'video'} {words}.{suffix}"
 
 

@@ -153,11 +153,10 @@ class GridExplorer(PageOwner):
         given = {name: value for name, value in options.items() if value is not None}
         opened = as_video(video, cache)
         self.atlas = make_atlas(opened, result, given, cache or opened.cache)
-        self.marks = (
-            Marks()
-            if result is None
-            else Marks(result.evidence, result.dead_zones, result.coverage)
-        )
+        if result is None:
+            self.marks = Marks()
+        else:
+            self.marks = Marks(result.evidence, result.dead_zones, result.coverage)
         self._upgrades = sampling is None and result is None
         self.vlm = vlm
         self.results = [] if result is None else [result]
@@ -304,9 +303,10 @@ class GridExplorer(PageOwner):
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
             case "clip" if (form := message.get("form", "webm")) in FORMS:
                 span_s = message.get("span_s")
-                span_s = (
-                    None if span_s is None else checked_span(span_s, self.atlas.video.duration_s)
-                )
+                if span_s is not None:
+                    span_s = checked_span(span_s, self.atlas.video.duration_s)
+                else:
+                    span_s = None
                 self._submit_order(
                     "The clip cannot be made",
                     partial(self._send_clip, location, span_s, form),
@@ -355,11 +355,9 @@ class GridExplorer(PageOwner):
                 step_s = next(
                     (step for a, b, step in self.marks.coverage.seen.parts if a <= time_s < b), 0.0
                 )
-                return (
-                    grid_near(self.atlas, time_s, step_s * self.atlas.root.size)
-                    if step_s
-                    else self._requested
-                )
+                if step_s:
+                    return grid_near(self.atlas, time_s, step_s * self.atlas.root.size)
+                return self._requested
             case {"want": "time", "text": str(text)}:
                 return frame_at(self.atlas, checked_time(text))
             case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:

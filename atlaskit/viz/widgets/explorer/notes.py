@@ -60,11 +60,10 @@ class Note(NamedTuple):
 def notes_folder() -> Path:
     """Return the folder of all notes, which need not exist, in the data folder of the user."""
     named = os.environ.get(VARIABLE)
-    data = (
-        Path(named).expanduser().absolute()
-        if named
-        else user_data_path("atlaskit", appauthor=False)
-    )
+    if named:
+        data = Path(named).expanduser().absolute()
+    else:
+        data = user_data_path("atlaskit", appauthor=False)
     return data / "notes"
 
 
