@@ -74,8 +74,13 @@ class PictureScout:
         model: The model of images and text, of the form of `Embeds`.
 
     Examples:
-        >>> scout = ak.PictureScout(clip)  # doctest: +SKIP
-        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(scouts=[scout]))  # doctest: +SKIP
+        >>> from types import SimpleNamespace
+        >>> def pictures(frames):
+        ...     return [frame.mean(axis=(0, 1)) for frame in frames]
+        >>> colour = SimpleNamespace(name="colour", pictures=pictures, words=lambda text: [1, 0, 0])
+        >>> search = ak.Search(scouts=[ak.PictureScout(colour)])
+        >>> ak.ask(video, question, vlm=vlm, search=search).is_right
+        True
     """
 
     model: Embeds
