@@ -45,14 +45,14 @@ def earlier_text(runs: Run | Sequence[Run], video: Video) -> str:
                 "another."
             )
         asked = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
-        rows += [
-            f"Learned when this was asked before: {json.dumps(asked, ensure_ascii=False)}",
-            kept_text(memory(trace).scratchpad).replace("No evidence is kept yet.", ""),
-            notes_text(
-                tuple(
-                    Note(look.intervals_s, max(look.steps_s), look.note, bool(look.found))
-                    for look in trace.of(Look)
-                )
-            ).replace("There are no notes yet.", ""),
+        rows.append(f"Learned when this was asked before: {json.dumps(asked, ensure_ascii=False)}")
+        kept = memory(trace).scratchpad
+        if len(kept):
+            rows.append(kept_text(kept))
+        notes = [
+            Note(look.intervals_s, max(look.steps_s), look.note, bool(look.found))
+            for look in trace.of(Look)
         ]
-    return "\n".join(row for row in rows if row)
+        if notes:
+            rows.append(notes_text(notes))
+    return "\n".join(rows)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -140,28 +141,27 @@ class TextScout:
         lines = sight.once("texts", lambda: self._lines(sight))
         if not lines:
             return Hints(note="No text was read in the frames.")
-        words = [replace(line, text=_words(line.text)) for line in lines]
-        values = sight.once("texts found", lambda: relevance(sight, words))
+        values = sight.once("texts found", lambda: relevance(sight, _without_letters(lines)))
         scores = standouts(values, values, STANDS_OUT)
         quotes = [f"written there: {json.dumps(line.text, ensure_ascii=False)}" for line in lines]
         return _hints(sight.video, grid, [line.start_s for line in lines], scores, quotes)
 
     def _lines(self, sight: Sight) -> tuple[Line, ...]:
-        read = self.read or rapidocr()
-
         def learn(frames: Sequence[Pixels]) -> list[str]:
+            read = self.read or rapidocr()
             return [printable(" / ".join(read(frame)), LONGEST_TEXT) for frame in frames]
 
-        return tuple(
-            Line(time_s, time_s, text)
-            for found in _seen(sight.video, f"texts {self.name}", learn, sight.cache)
-            for time_s, text in found
-            if isinstance(text, str) and text.strip()
-        )
+        lines = list[Line]()
+        for found in _seen(sight.video, f"texts {self.name}", learn, sight.cache):
+            for time_s, text in found:
+                if isinstance(text, str) and text.strip():
+                    lines.append(Line(time_s, time_s, text))
+        return tuple(lines)
 
 
+@lru_cache(maxsize=1)
 def rapidocr() -> ReadsText:
-    """Return RapidOCR as a function that reads pictures.
+    """Return RapidOCR as a function that reads pictures; it is loaded once, when it is needed.
 
     Raises:
         InputError: It is not installed.
@@ -182,9 +182,13 @@ def rapidocr() -> ReadsText:
     return read
 
 
-def _words(text: str) -> str:
-    """Return a text without lone letters, which are read wherever there are lines and corners."""
-    return " ".join(word for word in text.split() if len(word) > 1 or not word.isascii())
+def _without_letters(lines: Sequence[Line]) -> list[Line]:
+    """Return lines without lone letters, which are read wherever there are edges and corners."""
+    plain = list[Line]()
+    for line in lines:
+        words = [word for word in line.text.split() if len(word) > 1 or not word.isascii()]
+        plain.append(replace(line, text=" ".join(words)))
+    return plain
 
 
 def _normed(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel
@@ -217,17 +218,12 @@ def grid_intro(view: View) -> str:
     if view.look.ruled:
         where = "and the time of its frame stand above the frame"
     starts = f"Cell n starts at {seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number "
-    if is_of_films(view):
+    if grid.is_uneven:
         starts = "Its number "
     return (
         f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(grid.start_s, grid.end_s)}. "
         f"{starts}{where}. {films_text(view)}"
     ).rstrip()
-
-
-def is_of_films(view: View) -> bool:
-    """Return whether a view is the first sheet of a collection, whose cells are films."""
-    return bool(view.grid.edges) and not view.grid.path
 
 
 def films_text(view: View) -> str:
@@ -240,7 +236,7 @@ def films_text(view: View) -> str:
     if not isinstance(video, Collection):
         return ""
     films = video.films_in(grid.start_s, grid.end_s)
-    if not is_of_films(view):
+    if not grid.is_uneven:
         rows = [
             f"{_film_name(film)} from {seconds(max(film.start_s, grid.start_s))} s"
             for film in films[:MOST_FILMS]
@@ -311,7 +307,7 @@ def cuts_text(view: View) -> str:
         rows = list[str]()
         for cell, cuts_s in sorted(hidden.items()):
             spans_s = view.hidden_shots.get(cell, ())
-            joined = {edge_s for span_s in spans_s for edge_s in span_s}
+            joined = set(chain.from_iterable(spans_s))
             alone = [(cut_s, seconds(cut_s)) for cut_s in cuts_s if cut_s not in joined]
             between = [(a, f"{seconds(a)}–{seconds(b)}") for a, b in spans_s]
             told = [words for _, words in sorted([*alone, *between])]

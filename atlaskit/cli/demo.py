@@ -52,7 +52,7 @@ def add_demo_command(commands: argparse._SubParsersAction[argparse.ArgumentParse
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_demo)
-    add_model_options(parser, "a program that knows the film answers in its place")
+    add_model_options(parser, "a scripted oracle, not a model, gives the answers")
     add_yes_option(parser)
     told = "folder for the film, its questions and the page (default atlaskit-demo)"
     add_output(parser, "--out", default=Path("atlaskit-demo"), metavar="FOLDER", help=told)
@@ -75,7 +75,7 @@ def _demo(options: argparse.Namespace) -> int:
     vlm: Model
     if spec is None:
         vlm = model_for(partial(guests.load(guests.ORACLES, name), miss=0.0, confuse=0.0), case)
-        print("A program that knows the film answers in place of a model (--model asks one).")
+        print("A scripted oracle, not a model, gives the answers (--model asks a model).")
     else:
         vlm = asking(as_model(spec, cache, keep=True), options)
     with told_of_kept(vlm):

@@ -133,6 +133,11 @@ class Grid:
         return len(self.path)
 
     @property
+    def is_uneven(self) -> bool:
+        """Whether its cells are of unequal lengths: see `edges`."""
+        return bool(self.edges) and not self.path
+
+    @property
     def size(self) -> int:
         """Number of cells, K²."""
         return self.k**2
@@ -237,7 +242,7 @@ class Grid:
 
     @cached_property
     def _cell_span(self) -> Fraction:
-        if self.edges and not self.path:
+        if self.is_uneven:
             return max(Fraction(b) - Fraction(a) for a, b in pairwise(self.edges))
         start_s, end_s, path = self._tree
         return (Fraction(end_s) - Fraction(start_s)) / Fraction(self.size ** (len(path) + 1))
@@ -270,7 +275,7 @@ class Grid:
 
     def _boundary(self, half_cells: int) -> float:
         """Return the boundary after so many half cells, in seconds."""
-        if self.edges and not self.path:
+        if self.is_uneven:
             cell, is_middle = divmod(half_cells, 2)
             if is_middle:
                 return (self.edges[cell] + self.edges[cell + 1]) / 2

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from atlaskit.environment.grid import clock, interval
-from atlaskit.environment.question import Answered, Question, Span, spans_of
 from atlaskit.errors import printable
 from atlaskit.video.collection import Collection
 from atlaskit.video.video import Video
@@ -72,11 +71,3 @@ def interval_in_words(video: Video, start_s: float, end_s: float) -> str:
     if len(places) > 1:
         return f"{places[0]} to {places[-1]}"
     return str(places[0])
-
-
-def answer_in_words(video: Video, question: Question, answered: Answered) -> str:
-    """Return intervals that answer a question as a person reads them; other answers as they are."""
-    spans: tuple[Span, ...] = spans_of(answered)
-    if not spans:
-        return question.in_words(answered)
-    return ", ".join(interval_in_words(video, *span) for span in spans)

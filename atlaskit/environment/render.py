@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -48,6 +49,9 @@ SHEET = Kind("sheet", 2, lambda _, value: is_jpeg(value), is_image=True)
 STILL = Kind("still", 2, lambda _, value: is_jpeg(value), is_image=True)
 MOMENTS = Kind("moments", 2, is_json(list))
 """Times of a grid's representative frames. Left out: how it is drawn."""
+
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class View(LazyImage):
     @property
     def _unequal(self) -> dict[str, Any]:
         """The part of a key for unequal cells, which the video and the interval determine."""
-        return {"edges": True} if self.grid.edges and not self.grid.path else {}
+        return {"edges": True} if self.grid.is_uneven else {}
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -178,15 +182,9 @@ class View(LazyImage):
         Dead cells and cells without hidden cuts are left out. With another sampling than "shots"
         it is empty, since cuts are not known then.
         """
-        shots = self._shots
-        if shots is None:
-            return {}
-        hidden = dict[int, tuple[float, ...]]()
-        for cell, moment_s in zip(self.cells, self.moments, strict=True):
-            cuts_s = shots.hidden(cell.start_s, cell.end_s, moment_s)
-            if cuts_s and cell.index not in self.dead:
-                hidden[cell.index] = cuts_s
-        return hidden
+        return self._by_cell(
+            lambda shots, cell, shown_s: shots.hidden(cell.start_s, cell.end_s, shown_s)
+        )
 
     @cached_property
     def hidden_shots(self) -> dict[int, tuple[tuple[float, float], ...]]:
@@ -195,15 +193,9 @@ class View(LazyImage):
         Cells without any are left out, and dead ones. With another sampling than "shots" it is
         empty.
         """
-        shots = self._shots
-        if shots is None:
-            return {}
-        hidden = dict[int, tuple[tuple[float, float], ...]]()
-        for cell, moment_s in zip(self.cells, self.moments, strict=True):
-            spans_s = shots.unshown(cell.start_s, cell.end_s, moment_s)
-            if spans_s and cell.index not in self.dead:
-                hidden[cell.index] = spans_s
-        return hidden
+        return self._by_cell(
+            lambda shots, cell, shown_s: shots.unshown(cell.start_s, cell.end_s, shown_s)
+        )
 
     @cached_property
     def short_shots(self) -> dict[int, tuple[float, float]]:
@@ -211,20 +203,26 @@ class View(LazyImage):
 
         Only those between two cuts are known, and only with the sampling "shots".
         """
+
+        def short(shots: Shots, cell: Cell, shown_s: float) -> tuple[float, float] | None:
+            edges_s = shots.around(shown_s)
+            if len(edges_s) < 2 or shown_s < edges_s[0] or edges_s[1] - edges_s[0] >= cell.span_s:
+                return None
+            return edges_s[0], edges_s[1]
+
+        return self._by_cell(short)
+
+    def _by_cell(self, find: Callable[[Shots, Cell, float], Found | None]) -> dict[int, Found]:
+        """Return what is found about each open cell and the time of its frame, where it is any."""
         shots = self._shots
         if shots is None:
             return {}
-        short = dict[int, tuple[float, float]]()
-        for cell, moment_s in zip(self.cells, self.moments, strict=True):
-            edges_s = shots.around(moment_s)
-            is_short = (
-                len(edges_s) == 2
-                and edges_s[0] <= moment_s
-                and edges_s[1] - edges_s[0] < cell.span_s
-            )
-            if is_short and cell.index not in self.dead:
-                short[cell.index] = edges_s[0], edges_s[1]
-        return short
+        found = dict[int, Found]()
+        for cell, shown_s in zip(self.cells, self.moments, strict=True):
+            value = find(shots, cell, shown_s)
+            if value and cell.index not in self.dead:
+                found[cell.index] = value
+        return found
 
     @property
     def unreadable(self) -> frozenset[int]:

@@ -92,9 +92,8 @@ def ask_each(
         scored=False,
         **settings,
     )
-    began = {film.name: film.began for film in collection.films}
-    if any(began.values()):
-        rows.insert(0, "began", [str(began[name] or "") for name in rows["video"]])
+    if any(film.began for film in collection.films):
+        rows.insert(0, "began", [str(film.began or "") for film in collection.films])
     if asked.kind == "when":
         rows.insert(0, "end_s", _edges(rows["prediction"], 1))
         rows.insert(0, "start_s", _edges(rows["prediction"], 0))

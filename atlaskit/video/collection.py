@@ -44,6 +44,14 @@ class Film(NamedTuple):
         return self.began + timedelta(seconds=max(0.0, time_s - self.start_s))
 
 
+def moment_of(text: str) -> datetime | None:
+    """Return the moment that a text names, in one of the forms of ISO 8601; None for none."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
 class Collection(Playlist):
     """Films that are searched together. See `open_videos`.
 
@@ -71,7 +79,7 @@ class Collection(Playlist):
             raise InputError(f"{len(parts)} films have as many names; got {len(names)}.")
         self.left_out = tuple(left_out)
         self.name = f"collection of {len(parts)} ({names[0]} … {names[-1]})"
-        edges_s = [float(start) for start in self._part_starts] + [self.duration_s]
+        edges_s = [*self.starts_s, self.duration_s]
         self.films = tuple(
             Film(name, start_s, end_s, when)
             for name, start_s, end_s, when in zip(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 import re
 import tempfile
 import threading
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
 from atlaskit.errors import DamagedVideo, VideoError
-from atlaskit.video.names import file_fingerprint, why_unreadable
+from atlaskit.video.names import file_fingerprint, name_as_text, why_unreadable
 from atlaskit.video.readers import FrameOrError, Size
 from atlaskit.video.records import VideoFacts
 from atlaskit.video.shots import Marks, marks_of
@@ -86,8 +85,7 @@ class VideoFile(Video):
         self._decoding_s = list[float]()
         if facts is None:
             assert path is not None
-            # A name that is not text on this machine must not break a record or a page.
-            self.name = os.fsencode(path.name).decode(errors="replace")
+            self.name = name_as_text(path.name)
             known = self._reader
             self.duration_s = known.duration_s
             self.fps = known.fps

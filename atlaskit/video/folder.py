@@ -25,9 +25,9 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind
 from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
 from atlaskit.progress import bar as progress_bar
-from atlaskit.video.collection import Collection
+from atlaskit.video.collection import Collection, moment_of
 from atlaskit.video.file import VideoFile
-from atlaskit.video.names import exists, local_path
+from atlaskit.video.names import exists, local_path, name_as_text
 from atlaskit.video.readers import CORES
 from atlaskit.video.records import cached_facts, facts_of, put_facts
 from atlaskit.video.spreadsheet import read_spreadsheet
@@ -216,7 +216,7 @@ class _Known(NamedTuple):
     @property
     def moment(self) -> datetime | None:
         """When the recording began."""
-        return None if self.began is None else _moment(self.began)
+        return moment_of(self.began or "")
 
 
 # --- what there is
@@ -246,8 +246,9 @@ def found_in(source: Videos) -> list[Source]:
     names = Counter(one.name for one in sources)
     if is_list and max(names.values()) > 1:
         home = os.path.commonpath([one.path.parent.absolute() for one in sources])
+        below = [one.path.absolute().relative_to(home) for one in sources]
         sources = [
-            one._replace(name=_text(one.path.absolute().relative_to(home))) for one in sources
+            one._replace(name=name_as_text(path)) for one, path in zip(sources, below, strict=True)
         ]
     return sources
 
@@ -258,7 +259,7 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
         paths = sorted(_walk(path), key=lambda each: _natural(str(each.relative_to(path))))
         if not paths:
             raise InputError(f"There is no video file in {printable(str(path))}. {_holds(path)}")
-        return [Source(each, _text(each.relative_to(path))) for each in paths]
+        return [Source(each, name_as_text(each.relative_to(path))) for each in paths]
     if path.suffix.lower() in TABLES and path.is_file():
         return read_listing(path)
     if not exists(path) and glob.has_magic(str(path)):
@@ -268,13 +269,8 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
         paths = [each for each in paths if each.is_file() and _is_video(each)]
         if not paths:
             raise InputError(f"No video file is named {printable(str(path))}.")
-        return [Source(each, _text(each.name)) for each in paths]
-    return [Source(path, _text(path.name))]
-
-
-def _text(name: str | Path) -> str:
-    """Return a name as text: bytes that are none on this machine must not break a record."""
-    return os.fsencode(name).decode(errors="replace")
+        return [Source(each, name_as_text(each.name)) for each in paths]
+    return [Source(path, name_as_text(path.name))]
 
 
 def is_several(source: str | os.PathLike[str]) -> bool:
@@ -342,7 +338,7 @@ def read_listing(path: Path) -> list[Source]:
         if not row.get(file):
             continue
         told = row.get(began, "")
-        moment = _moment(told) if told else None
+        moment = moment_of(told)
         if told and moment is None:
             raise InputError(
                 f"{printable(place)}, column {began}: a date is as in 2026-11-27 18:30:00; got "
@@ -376,15 +372,7 @@ def began_at(path: Path) -> datetime | None:
     except (OSError, ValueError):
         return None
     for name in DATE_TAGS:
-        moment = _moment(tags.get(name, ""))
+        moment = moment_of(tags.get(name, ""))
         if moment is not None and moment.year >= FIRST_YEAR:
             return moment
     return None
-
-
-def _moment(text: str) -> datetime | None:
-    """Return the moment that a text names, in one of the forms of ISO 8601; None for none."""
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None

@@ -128,6 +128,11 @@ def _path_of_url(rest: str) -> Path:
     return decoded
 
 
+def name_as_text(name: str | os.PathLike[str]) -> str:
+    """Return a name as text: bytes that are none on this machine must not break a record."""
+    return os.fsencode(name).decode(errors="replace")
+
+
 def media_url(path: str | os.PathLike[str]) -> str:
     """Return a path in the form in which FFmpeg takes it for a local file, whatever its letters."""
     return f"file:{Path(path).absolute()}"

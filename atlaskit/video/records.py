@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, Valida
 from atlaskit import limits
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind, canonical_json, read_json
-from atlaskit.video.collection import Collection
+from atlaskit.video.collection import Collection, moment_of
 from atlaskit.video.names import collection_fingerprint, playlist_fingerprint
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
@@ -38,12 +38,7 @@ class FilmFacts(BaseModel):
     @property
     def moment(self) -> datetime | None:
         """When its recording began."""
-        try:
-            if self.began is None:
-                return None
-            return datetime.fromisoformat(self.began)
-        except ValueError:
-            return None
+        return moment_of(self.began or "")
 
 
 class VideoFacts(BaseModel):

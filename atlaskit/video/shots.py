@@ -148,17 +148,17 @@ class Shots:
         self, start_s: float, end_s: float, shown_s: float
     ) -> tuple[tuple[float, float], ...]:
         """Return the shots inside an interval, from cut to cut, but the one that is shown."""
-        first = bisect_right(self.cuts_s, start_s)
-        last = bisect_left(self.cuts_s, end_s)
-        return tuple((a, b) for a, b in pairwise(self.cuts_s[first:last]) if not a <= shown_s < b)
+        inside_s = self._inside(start_s, end_s)
+        return tuple((a, b) for a, b in pairwise(inside_s) if not a <= shown_s < b)
 
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
         """Return the cuts inside an interval but those around the shot that is shown."""
         edges_s = self.around(shown_s)
-        first = bisect_right(self.cuts_s, start_s)
-        last = bisect_left(self.cuts_s, end_s)
-        inside_s = self.cuts_s[first:last]
-        return tuple(cut_s for cut_s in inside_s if cut_s not in edges_s)
+        return tuple(cut_s for cut_s in self._inside(start_s, end_s) if cut_s not in edges_s)
+
+    def _inside(self, start_s: float, end_s: float) -> tuple[float, ...]:
+        """Return the cuts inside an interval, without its ends."""
+        return self.cuts_s[bisect_right(self.cuts_s, start_s) : bisect_left(self.cuts_s, end_s)]
 
 
 def _are_shots(_: str, entry: bytes) -> bool:

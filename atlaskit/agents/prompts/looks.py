@@ -25,7 +25,6 @@ from atlaskit.agents.verbalize import (
     cells_text,
     films_text,
     hints_text,
-    is_of_films,
     question_text,
     request,
     seconds,
@@ -239,7 +238,7 @@ def _sheet_text(view: View) -> str:
     else:
         picked = ""
     every = "one frame for each cell"
-    if not is_of_films(view):
+    if not grid.is_uneven:
         every = f"one frame for every {seconds(grid.resolution_s)} s"
     return (
         f"Cells {first}–{first + grid.size - 1}: {span_text(grid.start_s, grid.end_s)}, {grid.k} "

@@ -107,7 +107,7 @@ def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True)
     """Return a grid's cells, interval, depth and dead cells."""
     dead = sorted(dead)
     each = duration_text(grid.resolution_s)
-    if grid.edges and not grid.path:
+    if grid.is_uneven:
         each = f"at most {each}"
     parts = [
         f"{grid.k}×{grid.k} cells of {each}",
