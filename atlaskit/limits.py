@@ -23,7 +23,7 @@ HEADER = 1_000
 NAME = 1_000
 """The name of a model, in a list or a reply."""
 EVENTS = 200_000
-"""Events of a stream; a count."""
+"""Events of a stream or of a run; a count."""
 READING_S, READING_S_PER_BYTE = 0.05, 4e-6
 """Most seconds to find the answer in a body: so much, and so much for each byte."""
 
@@ -40,8 +40,9 @@ PIXELS = 1 << 28
 """Pixels of an image; a count."""
 
 # of tables, datasets, traces, recordings and pages
-PARTS, NESTING = 500_000, 32
-"""Lists and objects in JSON, each of which takes up to 200 bytes of memory, and their levels.
+PARTS, NESTING, NUMBER = 500_000, 32, 2.0**64
+"""Lists and objects in JSON, each of which takes up to 200 bytes of memory, and their levels; the
+largest number in a run, so that none grows endless when it is multiplied.
 
 Ten hours have 20,000 lines, and an event of a run ten parts."""
 FILE = 128 << 20

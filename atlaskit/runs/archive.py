@@ -15,6 +15,7 @@ gave the replies; for that, trust whoever made the file.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from atlaskit import limits
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import open_regular, write_whole
 from atlaskit.caching.keys import (
     KEY,
     canonical_json,
@@ -128,8 +129,8 @@ def _lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
     begun = b""
-    left_bytes = _most_bytes(Path(path).stat().st_size)
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
+        left_bytes = _most_bytes(os.fstat(file.fileno()).st_size)
         while not decoder.eof:
             packed = file.read(READ_BYTES) if decoder.needs_input else b""
             if decoder.needs_input and not packed:

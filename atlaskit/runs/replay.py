@@ -94,7 +94,10 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
         >>> ak.replay.memory(result.trace).scratchpad == result.evidence
         True
     """
-    return [Memory(), *memories(trace, upto)][-1]
+    current = Memory()
+    for current in memories(trace, upto):
+        pass
+    return current
 
 
 def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:

@@ -101,6 +101,10 @@ class Trace:
             (f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()
         )
         _check_header(*next(numbered, (f"{path}, line 1", b"null")))
+        if len(lines) > limits.EVENTS:
+            raise InputError(
+                f"{path} has {len(lines):,} lines; a trace has at most {limits.EVENTS:,} events."
+            )
         return cls(tuple(_event(where, parse_line(where, line)) for where, line in numbered))
 
     @classmethod
@@ -159,23 +163,27 @@ def parse_line(where: str, line: bytes) -> Any:
         raise InputError(
             f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault})."
         ) from error
-    if _is_nested_too_deeply(value):
-        raise InputError(
-            f"{where}, has more than {limits.NESTING} levels, so this is not a trace of atlaskit."
-        )
+    if fault := _excess(value):
+        raise InputError(f"{where}, has {fault}, so this is not a trace of atlaskit.")
     return value
 
 
-def _is_nested_too_deeply(value: Any) -> bool:
+def _excess(value: Any) -> str:
+    """Return what a JSON value has too much of, in words; empty if it keeps to the limits."""
     level = [value]
     for _ in range(limits.NESTING):
-        nested = [item for item in level if isinstance(item, dict | list)]
-        level = [
-            inner
-            for item in nested
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-    return bool(level)
+        inner = list[Any]()
+        for item in level:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+            elif isinstance(item, int | float) and abs(item) > limits.NUMBER:
+                return f"a number beyond {limits.NUMBER:.0e}"
+        if not inner:
+            return ""
+        level = inner
+    return f"more than {limits.NESTING} levels"
 
 
 def _event(where: str, row: Any) -> Event:

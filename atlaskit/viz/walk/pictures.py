@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import islice
 
 from PIL import Image
 
@@ -45,15 +46,13 @@ from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text, shrink_jpeg
 from atlaskit.viz.html.reprs import grid_description
 from atlaskit.viz.walk.places import FindingSteps, cells_over, grid_of_view, moments_of
-from atlaskit.viz.walk.source import RunSource
+from atlaskit.viz.walk.source import MAX_K, RunSource
 
 ACTED, TRUE, CITED, ERASED = "acted", "true", "cited", "erased"
 """Why a cell is outlined: an agent acted on it, it holds the answer, the answer cites it, or it is
 erased evidence."""
 MAX_MARKS = 256
 """Most outlines in one image."""
-MAX_CELLS = 65_536
-"""Most cells of a grid that are outlined; a trace may name any k."""
 
 Mark = tuple[float, float, float, float, str, str]
 """Left, top, width and height as shares of the image; a text in the corner; why it is outlined."""
@@ -79,27 +78,25 @@ class Marker:
         """
         sheet = getattr(event, "sheet", None)
         if view is not None:
-            return list(self._of_view(event, view))[:MAX_MARKS]
+            return list(islice(self._of_view(event, view), MAX_MARKS))
         if what == "sheet" and isinstance(sheet, SheetRecord):
             return list(self._of_sheet(event, sheet))[:MAX_MARKS]
         return []
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
         k = view.k or self._run.k
-        grid = grid_of_view(view, self._run)
-        if k is None:
+        if k is None or k > MAX_K:
             return
-        cells = range(min(k * k, MAX_CELLS))
+        grid = grid_of_view(view, self._run)
+        true = set[int]()
         if grid is not None:
-            over = dict.fromkeys(
-                cell for moment in self._moments for cell in cells_over(moment, grid)
-            )
-            yield from (_box(cell, (k, k), "", TRUE) for cell in over if cell in cells)
-        yield from (
-            _box(cell, (k, k), text, ACTED)
-            for cell, text in self._acted_on(event, grid)
-            if cell in cells
-        )
+            for moment in self._moments:
+                true.update(cells_over(moment, grid))
+        for cell in sorted(true):
+            yield _box(cell, (k, k), "", TRUE)
+        for cell, text in self._acted_on(event, grid):
+            if cell < k * k:
+                yield _box(cell, (k, k), text, ACTED)
 
     def _acted_on(self, event: Event, grid: Grid | None) -> Iterator[tuple[int, str]]:
         """Yield the cells of a grid that an event is about, each with a text."""

@@ -39,7 +39,7 @@ from atlaskit.runs.events import (
 from atlaskit.runs.narrate import agent, counted, span_text
 from atlaskit.runs.replay import views_of
 from atlaskit.runs.trace import Trace
-from atlaskit.viz.walk.source import RunSource
+from atlaskit.viz.walk.source import MAX_K, RunSource
 
 
 def places(trace: Trace) -> Iterator[int]:
@@ -115,9 +115,12 @@ def grid_of_view(view: ViewRecord, run: RunSource) -> Grid | None:
     if view.stretch_s is None:
         return grid_of(_path(view.path, view.shift), run)
     try:
-        return Grid(*view.stretch_s, view.k)
+        grid = Grid(*view.stretch_s, view.k)
     except InputError:  # a trace may name any stretch
         return None
+    if view.k > MAX_K or grid.resolution_s <= 0:
+        return None
+    return grid
 
 
 def path_of(event: Event) -> list[int] | None:
@@ -316,11 +319,18 @@ def shaded(coverage: Coverage, most: int) -> list[tuple[float, float, float]]:
 
 def cells_showing(moment: Span, grid: Grid) -> range:
     """Return the cells of a grid whose midpoints lie in a moment."""
-    first, last = ((time_s - grid.start_s) / grid.resolution_s - 0.5 for time_s in moment)
-    return range(max(0, math.ceil(first)), min(grid.size, math.ceil(last)))
+    first, last = _positions(moment, grid)
+    return range(max(0, math.ceil(first - 0.5)), min(grid.size, math.ceil(last - 0.5)))
 
 
 def cells_over(moment: Span, grid: Grid) -> range:
     """Return the cells of a grid that overlap a moment."""
-    first, last = ((time_s - grid.start_s) / grid.resolution_s for time_s in moment)
+    first, last = _positions(moment, grid)
     return range(max(0, math.floor(first)), min(grid.size, math.ceil(last)))
+
+
+def _positions(moment: Span, grid: Grid) -> tuple[float, float]:
+    """Return where the part of a moment within a grid begins and ends, in cells."""
+    start_s = max(moment[0], grid.start_s)
+    end_s = min(moment[1], grid.end_s)
+    return (start_s - grid.start_s) / grid.resolution_s, (end_s - grid.start_s) / grid.resolution_s

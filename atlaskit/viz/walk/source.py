@@ -27,7 +27,7 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 
-MAX_K = 1_000
+MAX_K = 256
 """Most cells per side of a grid in a run that is shown; a trace may name any."""
 
 
