@@ -64,7 +64,9 @@ def read_json(text: str | bytes) -> Any:
     Raises:
         ValueError: It is not JSON in UTF-8, is nested too deeply, or holds too many values.
     """
-    check_parts(text := text if isinstance(text, str) else text.decode())
+    if isinstance(text, bytes):
+        text = text.decode()
+    check_parts(text)
     try:
         return json.loads(text, parse_constant=int)  # which refuses NaN and Infinity
     except RecursionError as error:

@@ -94,10 +94,10 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
         >>> ak.replay.memory(result.trace).scratchpad == result.evidence
         True
     """
-    current = Memory()
-    for current in memories(trace, upto):
-        pass
-    return current
+    at_end = Memory()
+    for each in memories(trace, upto):
+        at_end = each
+    return at_end
 
 
 def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import islice
+from itertools import islice, repeat
 
 from PIL import Image
 
@@ -105,11 +105,13 @@ class Marker:
                 cells = action.all_cells
                 labels = [f"[{item.label}]" for item in event.found]
                 word = _WORDS.get(action.name, action.direction or "")
-                texts = labels if len(labels) == len(cells) else [word] * len(cells)
+                texts = [word] * len(cells)
+                if len(labels) == len(cells):
+                    texts = labels
                 yield from zip(cells, texts, strict=True)
             case Probe(scores=scores):
-                best = sorted(scores.items(), key=lambda scored: -scored[1])
-                yield from ((cell, f"{score:.2g}") for cell, score in best)
+                for cell, score in sorted(scores.items(), key=lambda scored: -scored[1]):
+                    yield cell, f"{score:.2g}"
             case Review(queued=paths):
                 yield from dict.fromkeys((path[0], "next") for path in paths if path)
             case Cite(found=found) | Plan(found=found) | Look(found=found):
@@ -121,17 +123,12 @@ class Marker:
                         )
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
-        about = [
-            (label, "", TRUE)
-            for label in sheet.labels
-            if self._is_true(self._findings.time_of(label))
-        ]
+        true = filter(lambda label: self._is_true(self._findings.time_of(label)), sheet.labels)
+        about = [(label, "", TRUE) for label in true]
         if isinstance(event, Review):
-            about += [(label, "erased", ERASED) for label in event.erased]
+            about += zip(event.erased, repeat("erased"), repeat(ERASED))
         if isinstance(event, Decision | Vote):
-            about += [
-                (label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))
-            ]
+            about += zip(dict.fromkeys(cited_labels(event.answer)), repeat("cited"), repeat(CITED))
         for label, text, why in about:
             if label in sheet.labels:
                 yield _box(sheet.labels.index(label), squared(len(sheet.labels)), text, why)
@@ -201,14 +198,18 @@ def pictures(run: RunSource) -> Pictures:
     found = Pictures()
     marker = Marker(run)
     labels = [item.label for item in run.evidence]
-    drawn = {} if run.video is None else _drawn_again(found, run, run.video)
+    drawn = dict[tuple[int, str, str], LazyImage]()
+    if run.video is not None:
+        drawn = _drawn_again(found, run, run.video)
     for place, event in enumerate(run.trace):
         for what, view, key, description in _images_named_by(event, run):
             picture = drawn.get((place, what, key))
             if picture is None and run.video is not None:
                 continue
             cached = DrawnImage(None, _cache_reader(key, run))
-            shown = cached if picture is None else DrawnImage(picture.size, picture.jpeg)
+            shown = cached
+            if picture is not None:
+                shown = DrawnImage(picture.size, picture.jpeg)
             image = found.add(key, shown)
             description = plain_text(description, 1_000)
             found.by_event[place].append(
