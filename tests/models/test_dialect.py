@@ -27,7 +27,6 @@ from atlaskit.models.dialect import (
     VLLM,
     Dialect,
     build_payload,
-    dialect_of,
     sampling_parameters,
 )
 from atlaskit.models.names import preset_for
@@ -96,10 +95,7 @@ def test_strict_decoding_leaves_bounds_to_the_client(loop: Loop) -> None:
     assert sent["strict"] is True and not {"maxLength", "maxItems"} & set(re.findall(r"\w+", json.dumps(sent)))
     assert sent["schema"]["properties"]["maximum"]["enum"] == [3, 5] and "Pick" in sent["schema"]["$defs"]
     assert "maxLength" in json.dumps(body_of(bounded, VLLM))
-    loop.faults = [
-        saying('{"maximum":3,"text":"far too long","cells":[]}'),
-        saying('{"maximum":3,"text":"ok","cells":[]}'),
-    ]
+    loop.faults = [saying(f'{{"maximum":3,"text":"{text}","cells":[]}}') for text in ("far too long", "ok")]
     assert VLM(loop.url, "loop", dialect="openai").complete(bounded).usage.calls == 2
 
 
@@ -114,11 +110,6 @@ def test_the_plain_dialect_puts_the_schema_into_words(loop: Loop, grid_view: Vie
         VLM(loop.url, "loop", dialect="french")
 
 
-@pytest.mark.parametrize("models", [None, [], {"data": []}, {"data": [{"id": "x"}]}, {"data": "vllm"}, "vllm"])
-def test_an_endpoint_that_declares_nothing_is_hosted(models: object) -> None:
-    assert dialect_of(models) == HOSTED
-
-
 def test_an_image_is_sent_once(loop: Loop, grid_view: View) -> None:
     vlm = VLM(loop.url, "loop")
     sizes = [vlm.complete(request("Here:", grid_view, word)).transit.sent_bytes for word in ("a", "b", "c")]
@@ -127,10 +118,9 @@ def test_an_image_is_sent_once(loop: Loop, grid_view: View) -> None:
     assert first["uuid"] == grid_view.key
     assert later == [{"type": "image_url", "image_url": None, "uuid": grid_view.key}] * 2
     assert sizes[0] > len(grid_view.jpeg()) > sizes[1] == sizes[2]
-    assert len(loop.bodies) == 3
 
 
-@pytest.mark.parametrize("status", [400, 404, 500])
+@pytest.mark.parametrize("status", [400, 500])
 def test_an_image_is_sent_again_to_a_server_that_dropped_it(loop: Loop, grid_view: View, status: int) -> None:
     vlm = VLM(loop.url, "loop")
     vlm.complete(request(grid_view))
@@ -146,12 +136,10 @@ def test_an_image_is_sent_again_to_a_server_that_dropped_it(loop: Loop, grid_vie
 
 def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: View) -> None:
     vlm = VLM(loop.url, "loop", dialect=replace(VLLM, ranks=4))
-    for each in (
-        request(grid_view, "a"),
-        request(grid_view, "b", grid_view.expand(1)),
-        *(request(grid_view.expand(i)) for i in range(4)),
-    ):
-        vlm.complete(each)
+    vlm.complete(request(grid_view, "a"))
+    vlm.complete(request(grid_view, "b", grid_view.expand(1)))
+    for cell in range(4):
+        vlm.complete(request(grid_view.expand(cell)))
     ranks = [headers["X-data-parallel-rank"] for headers in loop.headers]
     assert ranks[0] == ranks[1] and set(ranks) <= set("0123") and len(set(ranks)) > 1
     VLM(loop.url, "loop").complete(request())

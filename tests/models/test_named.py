@@ -40,10 +40,10 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
     assert as_model("some/model").name == "some/model"
 
 
-NO_MODELS = ("./missing", "nanno", "gpt-4o", "http:/host:80/v1", "http//host", "ws://host/v1", "a b/c")
+NO_MODELS = ("./missing", "nanno", "http:/host:80/v1", "ws://host/v1", "a b/c", "~/no such model")
 
 
-@pytest.mark.parametrize("wrong", [*NO_MODELS, 3, None, ak.VLM, "", "  ", object()])
+@pytest.mark.parametrize("wrong", [*NO_MODELS, 3, None, ak.VLM, "  "])
 def test_nothing_is_installed_for_what_is_no_model(wrong: Any) -> None:
     words = "is no model: pass nano, a folder .* or an address|no second name" if wrong in NO_MODELS else "vlm "
     with pytest.raises(InputError, match=words):
@@ -66,11 +66,11 @@ def test_many_questions_are_asked_of_many_copies(
     monkeypatch: pytest.MonkeyPatch, parallel: int, copies: object
 ) -> None:
     """One question at a time is answered as fast by one copy, which starts sooner."""
-    made = list[Any]()
-    monkeypatch.setattr("atlaskit.models.serving.server.serve", lambda *_, **given: made.append(given) or Babbler())
+    options = list[Any]()
+    monkeypatch.setattr("atlaskit.models.serving.server.serve", lambda *_, **given: options.append(given) or Babbler())
     cases = aw.world(1, 20.0).cases(drawn=True)[:1]
     evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
-    assert made == [{"data_parallel": copies}]
+    assert options == [{"data_parallel": copies}]
 
 
 @pytest.mark.usefixtures("no_start")

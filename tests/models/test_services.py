@@ -1,14 +1,15 @@
 """Services and servers that people use: each is recognized, and answers by what it takes.
 
 No hosted service can be reached here. What each sends follows its documentation and its users'
-reports (docs/models.md). Its errors are in `test_adapting`, forms of thoughts in
-`test_completion`, pauses in `test_http_faults`.
+reports (docs/models.md). Its errors are in `test_refusals`, what it refuses to take in
+`test_adapting`, forms of thoughts in `test_completion`, pauses in `test_delays`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
 from support.faults import Fault, completion, fitting_answer, sending
@@ -18,86 +19,35 @@ from support.stand_ins import request
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import dialect_named
 
-THOUGHT = "It may be cell 5."
-OPENAI_HEADERS = {"openai_processing_ms": "412", "server": "cloudflare"}
 
-
-@dataclass(frozen=True)
-class Service:
-    """What one service lists, refuses and answers."""
+class Service(NamedTuple):
+    """How a service shows itself, and a field that it refuses."""
 
     entry: dict[str, Any]
     """The entry of its model in the list of models."""
-    headers: dict[str, str] = field(default_factory=dict)
-    """Headers of its list, with underscores for hyphens."""
     host: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+    """Headers of its list, with underscores for hyphens."""
     answers_as: str = ""
     """The name of the model in its replies; "" for the name that was asked for."""
-    refuses: tuple[str, int, Any] | None = None
-    """A field that it refuses, the status and the body of the refusal."""
-    message: Any = None
-    """The message around an answer, from its text."""
+    refuses: str = ""
 
 
-def error(words: str) -> dict[str, Any]:
-    return {"error": {"message": words}}
-
-
+OPENAI = {"openai_processing_ms": "412", "server": "cloudflare"}
 SERVICES = {
-    "openai": Service(
-        {"id": "gpt-5-mini", "owned_by": "system"},
-        OPENAI_HEADERS,
-        "api.openai.com",
-        "gpt-5-mini-2025-08-07",
-        ("temperature", 400, error("Unsupported value: 'temperature' does not support 0 with this model.")),
-    ),
-    "anthropic": Service(
-        {"id": "claude-opus-4-7", "type": "model", "display_name": "Claude Opus 4.7"},
-        host="api.anthropic.com",
-        refuses=("temperature", 400, error("`temperature` is deprecated for this model.")),
-    ),
-    "gemini": Service(
-        {"id": "models/gemini-2.5-flash", "owned_by": "google"},
-        host="generativelanguage.googleapis.com",
-        answers_as="gemini-2.5-flash",
-        refuses=(
-            "response_format",
-            400,
-            [error("The specified schema produces a constraint that has too many states for serving.")],
-        ),
-        message=lambda text: {"content": f"<thought>{THOUGHT}</thought>{text}"},
-    ),
-    "mistral": Service(
-        {"id": "mistral-medium-latest", "owned_by": "mistralai", "capabilities": {"vision": True}},
-        host="api.mistral.ai",
-        answers_as="mistral-medium-2508",
-        refuses=("temperature", 422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs"}]}),
-        message=lambda text: {
-            "content": [
-                {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]},
-                {"type": "text", "text": text},
-            ]
-        },
-    ),
-    "openrouter": Service(
-        {"id": "qwen/qwen3-vl", "canonical_slug": "qwen/qwen3-vl-2507", "architecture": {}},
-        host="openrouter.ai",
-        message=lambda text: {"content": text, "reasoning": THOUGHT},
-    ),
-    "litellm": Service(
-        {"id": "team-vision", "owned_by": "openai"},
-        {"x_litellm_version": "1.82.1"},
-        refuses=("seed", 400, error("litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed']")),
-        message=lambda text: {"content": text, "reasoning_content": THOUGHT},
-    ),
+    "openai": Service({"id": "gpt-5-mini"}, "api.openai.com", OPENAI, "gpt-5-mini-2025-08-07", "temperature"),
+    "anthropic": Service({"id": "claude-opus-4-7", "type": "model", "display_name": "Claude"}, "api.anthropic.com"),
+    "gemini": Service({"id": "models/gemini-2.5-flash", "owned_by": "google"}, "generativelanguage.googleapis.com"),
+    "mistral": Service({"id": "mistral-medium-latest", "owned_by": "mistralai"}, "api.mistral.ai"),
+    "openrouter": Service({"id": "qwen3-vl", "canonical_slug": "qwen3-vl-2507", "architecture": {}}, "openrouter.ai"),
+    "litellm": Service({"id": "team", "owned_by": "openai"}, "", {"x_litellm_version": "1.82.1"}, refuses="seed"),
     "ollama": Service({"id": "qwen3-vl:8b", "owned_by": "library"}),
     "lmstudio": Service({"id": "qwen/qwen3-vl-8b", "owned_by": "organization_owner"}),
-    "llamacpp": Service({"id": "qwen3-vl"}, {"server": "llama.cpp"}),
+    "llamacpp": Service({"id": "qwen3-vl"}, "", {"server": "llama.cpp"}),
     "sglang": Service({"id": "Qwen/Qwen3-VL-8B-Instruct", "owned_by": "sglang"}),
     "vllm": Service({"id": "Qwen/Qwen3-VL-8B-Instruct", "owned_by": "vllm"}),
 }
-"""By the name of the dialect. The first six refuse or answer as no other does; of those that people
-run themselves only the sign by which each is known differs."""
+"""By the name of the dialect."""
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
@@ -107,25 +57,21 @@ def test_a_service_is_recognized_and_learned_in_one_call(loop: Loop, name: str) 
     service = SERVICES[name]
     page = {"object": "list", "data": [service.entry]}
     loop.list_faults = [sending(page, **service.headers)] * 2
-    vlm = VLM(loop.url, service.entry["id"])
 
     def answer(body: dict[str, Any]) -> Fault:
-        if service.refuses and service.refuses[0] in body:
-            return sending(service.refuses[2], service.refuses[1])
+        if service.refuses in body:
+            words = f"Unsupported value: '{service.refuses}' is not supported with this model."
+            return sending({"error": {"message": words}}, 400)
         text = fitting_answer(body) if "response_format" in body else '{"thought":"","cell":3}'
-        page = completion(text, **(service.message(text) if service.message else {}))
-        return sending({**page, "model": service.answers_as or body["model"]})
+        return sending({**completion(text), "model": service.answers_as or body["model"]})
 
     loop.answer = answer
-    first = vlm.complete(request())
+    vlm = VLM(loop.url, service.entry["id"])
+    for _ in range(2):
+        reply = vlm.complete(request())
+        assert reply.usage.calls == 1 and not reply.is_substitute
     assert vlm.dialect.name.partition(",")[0] == name
-    is_refusing = service.refuses is not None and service.refuses[0] in loop.bodies[0]
-    assert len(loop.bodies) == 1 + is_refusing
-    second = vlm.complete(request("Another?"))
-    assert len(loop.bodies) == 2 + is_refusing, "what a call has learned, the next one knows"
-    for reply in (first, second):
-        assert reply.usage.calls == 1 and not reply.is_substitute and reply.answer.cell in (3, 5)
-        assert reply.reasoning == (THOUGHT if service.message else "")
+    assert len(loop.bodies) == 2 + bool(service.refuses), "what a call has learned, the next one knows"
 
 
 @pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if service.host])

@@ -54,8 +54,8 @@ def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.Mo
 def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "my weights --no-thinking"
     folder.mkdir()
-    assert ModelSpec.parse(str(folder)) == ModelSpec(str(folder))
-    assert ModelSpec.parse(str(ModelSpec(str(folder), max_tokens=5))) == ModelSpec(str(folder), max_tokens=5)
+    spec = ModelSpec(str(folder), max_tokens=5)
+    assert ModelSpec.parse(str(spec)) == spec and ModelSpec.parse(str(folder)) == ModelSpec(str(folder))
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,10 @@ def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
         ("nano other", "'other' follows 'nano', which is no address"),
         (f"{URL} a b", "got 3 words"),
         ("nano --header 'a: b'", "--header is for an endpoint, and 'nano' is no address"),
-        (f"{URL} m --header nonsense", "--header takes the name of a header, a colon and its value"),
         (f"{URL} m --rpm -3", "--rpm must be a positive number"),
-        ("nano --dialect openai", "--dialect is for an endpoint, and 'nano' is no address"),
         (f"{URL} m --dialect klingon", "dialect must be one of"),
         (f"{URL} m --max-tokens many", "--max-tokens: invalid int value: 'many'"),
         (f"{URL} m --extra-body '[1]'", "must be a JSON object, such as"),
-        (f"{URL} m --extra-body '{{'", "must be a JSON object, such as"),
-        (f"{URL} 'm", "cannot be split"),
         (f"{URL} m --think", "and no other options"),
     ],
 )
@@ -83,19 +79,14 @@ def test_wrong_words_give_one_sentence(words: str, sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        *("localhost", "localhost:11434/v1", "127.0.0.1:8000", "10.0.0.7", "gpu_1:8000/v1", "my-host/v1"),
-        *("api.x.com/api/v1/", "[::1]:8000", "//host/v1"),
-    ],
+    ["localhost", "localhost:11434/v1", "10.0.0.7", "gpu_1:8000/v1", "api.x.com/api/v1/", "[::1]:8000", "//host/v1"],
 )
 def test_an_address_without_its_beginning_is_no_model_to_serve(words: str) -> None:
     with pytest.raises(InputError, match=f"write http://{re.escape(words.lstrip('/'))}, or https://"):
         ModelSpec.parse(words)
 
 
-@pytest.mark.parametrize(
-    "words", ["--key-env sk-secret", "--key-env gsk_secret", "--api-key secret", "--key-env=sk-secret"]
-)
+@pytest.mark.parametrize("words", ["--key-env sk-secret", "--api-key secret", "--key-env=gsk_secret"])
 def test_a_key_among_the_words_is_refused_and_not_repeated(words: str) -> None:
     with pytest.raises(InputError) as caught:
         ModelSpec.parse(f"{URL} m {words}")
@@ -115,14 +106,8 @@ def test_the_key_comes_from_the_environment_when_it_is_needed(monkeypatch: pytes
 
 
 def test_a_named_endpoint_is_not_asked_for_its_name() -> None:
-    server = serve("http://127.0.0.1:9/v1 m --dialect plain")
-    assert server.name == "m" and server.parameters == ak.VLM(model="m", dialect="plain").parameters
+    server = serve("http://127.0.0.1:9/v1 m --dialect plain --max-tokens 7 --no-thinking")
+    assert server.name == "m"
+    assert server.parameters == ak.VLM(model="m", dialect="plain", max_tokens=7, thinking=False).parameters
     with server as vlm:
         assert vlm.name == "m" and vlm.dialect.name == "plain"
-
-
-@pytest.mark.parametrize("model", ["nano", f"{URL} m"])
-def test_what_replies_depend_on_is_known_without_a_server(model: str) -> None:
-    options = {"max_tokens": 7, "thinking": False, "extra_body": {"top_k": 2}}
-    server = serve(f"{model} --max-tokens 7 --no-thinking --extra-body '{{\"top_k\": 2}}'")
-    assert server.parameters == ak.VLM(URL, "m", **options).parameters != serve(model).parameters  # type: ignore[arg-type]

@@ -29,8 +29,8 @@ def test_the_form_holds_the_file_and_all_that_was_set(echo: Loop) -> None:
     assert heard == (Segment(0.5, 1.5, "a"), Segment(2.0, 3.0, "b")) and len(echo.bodies) == 1
     (sent,) = echo.bodies
     assert sent["file"] == WAV
-    told = {name: value.decode() for name, value in sent.items() if name != "file"}
-    assert told == {
+    fields = {name: value.decode() for name, value in sent.items() if name != "file"}
+    assert fields == {
         "model": "openai/whisper-large-v3",
         "response_format": "verbose_json",
         "temperature": "0",
@@ -43,9 +43,7 @@ def test_the_form_holds_the_file_and_all_that_was_set(echo: Loop) -> None:
 
 PASSING = {
     "list": sending([GOOD]),
-    "error with 200": sending({"error": {"message": "busy"}}),
     "NaN": sending_bytes(b'{"text": "", "segments": [{"start": NaN, "end": 1, "text": "x"}]}'),
-    "no times": sending({"segments": [{"text": "x"}]}),
     "a book": sending({"text": "word " * 10_000}),
     "too many": sending({"segments": [{"start": 0, "end": 1, "text": "x"}] * 2001}),
 }
@@ -79,9 +77,7 @@ def test_a_model_without_times_is_asked_for_its_text(echo: Loop) -> None:
     ("body", "segments"),
     [
         ({"text": "  many \n words\x07 "}, (Segment(None, None, "many words"),)),
-        ({"text": "x", "segments": []}, (Segment(None, None, "x"),)),
         ({"segments": [{"start": "1.5", "end": 2, "text": "<|0.00|> x<|endoftext|>"}]}, (Segment(1.5, 2.0, "x"),)),
-        ({"text": "", "segments": [{"start": 0, "end": 0, "text": " "}]}, ()),
         ({"text": "\ud800"}, (Segment(None, None, "?"),)),
         ({"text": "la " * 200}, (Segment(None, None, ("la " * 200).strip(), is_repetitive=True),)),
     ],
@@ -95,9 +91,7 @@ def test_a_body_becomes_plain_segments(body: Any, segments: tuple[Segment, ...])
     [
         ({"no_speech_prob": 0.9, "avg_logprob": -1.2}, True),
         ({"no_speech_prob": 0.9, "avg_logprob": -0.3}, False),  # sure of its words
-        ({"no_speech_prob": 0.9}, True),
         ({"no_speech_prob": 0.5, "avg_logprob": -2.0}, False),
-        ({"no_speech_prob": None, "avg_logprob": -2.0}, False),
     ],
 )
 def test_the_model_says_what_is_no_speech(statistics: dict[str, Any], is_no_speech: bool) -> None:

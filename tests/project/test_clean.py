@@ -9,22 +9,9 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-KEPT = (
-    "cache/README.md",
-    "figures/README.md",
-    "recordings/mine.jsonl.xz",
-    "notebooks/mine.ipynb",
-    "cache/notes/0a.json",
-)
+OWN = ("cache/README.md", "figures/README.md", "recordings/mine.jsonl.xz", "cache/notes/0a.json")
 PAID = ("cache/entries/cache.db", "cache/entries/ab/reply.val", "cache/atlasworld/film.mp4")
-MADE = (
-    ".venv/bin/python",
-    ".venv-serve/x",
-    ".venv-rl/x",
-    "figures/run.html",
-    "site/index.html",
-    "atlaskit/__pycache__/x.pyc",
-)
+BUILT = (".venv/bin/python", ".venv-serve/x", "figures/run.html", "site/index.html", "atlaskit/__pycache__/x.pyc")
 
 
 @pytest.fixture
@@ -33,7 +20,7 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / "tools" / "clean-all", tmp_path / "tools")
-    for name in (*KEPT, *PAID, *MADE):
+    for name in (*OWN, *PAID, *BUILT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 3_000_000 if name.endswith(".mp4") else b"x")
     return tmp_path
@@ -57,19 +44,19 @@ def left(checkout: Path, names: tuple[str, ...]) -> list[str]:
 
 def test_clean_keeps_the_cache_and_the_recordings(checkout: Path) -> None:
     status, _ = make(checkout, "clean")
-    assert status == 0 and left(checkout, MADE) == []
-    assert left(checkout, KEPT) == list(KEPT) and left(checkout, PAID) == list(PAID)
+    assert status == 0 and left(checkout, BUILT) == []
+    assert left(checkout, OWN) == list(OWN) and left(checkout, PAID) == list(PAID)
 
 
 @pytest.mark.parametrize(("words", "typed"), [((), "yes"), (("YES=1",), None)])
 def test_clean_all_removes_the_cache_after_a_yes(checkout: Path, words: tuple[str, ...], typed: str | None) -> None:
-    status, told = make(checkout, "clean-all", *words, typed=typed)
-    assert status == 0 and left(checkout, (*PAID, *MADE)) == [] and left(checkout, KEPT) == list(KEPT)
-    assert f"{checkout}/cache" in told and "cache/atlasworld" in told and "2.9M" in told
-    assert "Files in recordings/ stay, and so do notes" in told and "drawn again" in told
-    assert "cache/README" not in told and "cache/notes" not in told
-    status, told = make(checkout, "clean-all")
-    assert status == 0 and "The cache is empty" in told, "there is nothing to ask about"
+    status, output = make(checkout, "clean-all", *words, typed=typed)
+    assert status == 0 and left(checkout, (*PAID, *BUILT)) == [] and left(checkout, OWN) == list(OWN)
+    assert f"{checkout}/cache" in output and "cache/atlasworld" in output and "2.9M" in output
+    assert "Files in recordings/ stay, and so do notes" in output and "drawn again" in output
+    assert "cache/README" not in output and "cache/notes" not in output
+    status, output = make(checkout, "clean-all")
+    assert status == 0 and "The cache is empty" in output, "there is nothing to ask about"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +70,6 @@ def test_clean_all_removes_the_cache_after_a_yes(checkout: Path, words: tuple[st
 def test_clean_all_removes_nothing_without_a_yes(
     checkout: Path, words: tuple[str, ...], typed: str | None, sentence: str
 ) -> None:
-    status, told = make(checkout, "clean-all", *words, typed=typed)
-    assert status != 0 and sentence in told
-    assert left(checkout, (*KEPT, *PAID, *MADE)) == [*KEPT, *PAID, *MADE]
+    status, output = make(checkout, "clean-all", *words, typed=typed)
+    assert status != 0 and sentence in output
+    assert left(checkout, (*OWN, *PAID, *BUILT)) == [*OWN, *PAID, *BUILT]

@@ -67,17 +67,14 @@ def test_the_page_quotes_the_run(example: ModuleType, shared_cache: Cache, tmp_p
     assert result.is_right and result.rounds == example.WANTED_ROUNDS and example.black_cells(result), ADVICE
 
 
+@pytest.mark.long
 def test_the_array_job_runs_each_shard(in_tmp: Path, film_file: Path) -> None:
     make_longvideobench(in_tmp / "data", film_file)
     kit = Path(sys.executable).parent
     with answering() as address:
         for number in ("1", "2"):
-            env = {
-                **os.environ,
-                "PATH": f"{kit}:{os.environ['PATH']}",
-                "SLURM_ARRAY_TASK_ID": number,
-                "SLURM_ARRAY_TASK_COUNT": "2",
-            }
+            slurm = {"SLURM_ARRAY_TASK_ID": number, "SLURM_ARRAY_TASK_COUNT": "2"}
+            env = {**os.environ, **slurm, "PATH": f"{kit}:{os.environ['PATH']}"}
             job = ["bash", str(ROOT / "examples" / "shards.slurm"), "data", address, "any-vlm"]
             subprocess.run(job, env=env, check=True, capture_output=True)
         merge = ["merge", "figures/shard-1.csv", "figures/shard-2.csv", "--out", "figures/rows.csv"]
@@ -89,7 +86,7 @@ def test_the_numbers_of_the_pages_are_in_tables() -> None:
     assert list(check_numbers.faults()) == []
 
 
-@pytest.mark.parametrize("words", ["66.1 % (59.0 to 72.0)", "65.2 % (57.0 to 71.6)", "0.31 of it", "12.9 K tokens"])
+@pytest.mark.parametrize("words", ["66.1 % (59.0 to 72.0)", "0.31 of it", "12.9 K tokens"])
 def test_a_number_that_no_table_has_is_found(words: str) -> None:
     known = check_numbers.known_to(words, words)
     assert not all(number.is_in(known) for number in check_numbers.numbers_in(words))

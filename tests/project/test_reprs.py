@@ -60,8 +60,7 @@ def test_every_public_class_has_an_example(examples: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_repr_is_one_short_line_that_informs(name: str, examples: dict[str, tuple[Any, str]]) -> None:
-    value, told = examples[name]
-    check(repr(value), told)
+    check(repr(examples[name][0]), examples[name][1])
 
 
 def test_the_reprs_of_what_they_return(world: World, shared_cache: Cache, answered: Result) -> None:
@@ -72,6 +71,6 @@ def test_the_reprs_of_what_they_return(world: World, shared_cache: Cache, answer
     check(repr(answered.sheet), f"evidence: {len(answered.evidence)}")
 
 
-def check(text: str, told: str) -> None:
-    assert told in text and len(text) <= MAX_CHARS and text.isprintable(), text
+def check(text: str, part: str) -> None:
+    assert part in text and len(text) <= MAX_CHARS and text.isprintable(), text
     assert KEY not in text and " object at 0x" not in text

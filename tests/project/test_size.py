@@ -5,17 +5,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field
-from support.loopback import loopback
 from support.paths import ROOT
 
 import atlaskit as ak
 import atlasworld as aw
-from atlaskit.models.cached import Cached
-from atlaskit.models.protocol import Message, Request
 from atlasworld import World
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -24,12 +19,6 @@ import size
 MODULES_ENTERED = {"paper": 36, "best": 39}
 """In how many modules of atlaskit a function runs while an oracle is asked one
 question, in a new process. Whoever brings a number down lowers it here."""
-
-
-class Answer(BaseModel):
-    """What a call asks for."""
-
-    cell: Annotated[int, Field(ge=0, le=9)]
 
 
 def test_size_counts_nodes_that_packing_does_not_move() -> None:
@@ -43,15 +32,9 @@ def test_size_counts_nodes_that_packing_does_not_move() -> None:
 def test_size_sees_what_is_packed() -> None:
     source = "a, b = 1, 2\nc = 3 if a else 4\nd = [x for x in (e := [1])]\ndef _f(): pass\n_f()\n"
     found = size.Size.of([source, "x = " + "1 + " * 30 + "1\n"])
-    statements = 7
-    assert {name: round(value * statements / 1000) for name, value in found.packed.items()} == {
-        **{"tuples": 1, "ternary": 1, "compreh.": 1, "walrus": 1}
-    }
+    assert [round(value * 7 / 1000) for value in found.packed.values()] == [1, 1, 1, 1], "of 7 statements"
     assert (found.modules, found.wide, found.used_once) == (2, 1, 1)
-
-
-def test_ask_has_at_most_fifteen_parameters() -> None:
-    assert size.keywords_of_ask() + 3 <= 15, "what a search does is a setting of ak.Search"
+    assert size.keywords_of_ask() <= 12, "what a search does is a setting of ak.Search"
 
 
 def modules_entered(run: Callable[[], object]) -> set[str]:
@@ -79,12 +62,3 @@ def test_one_question_enters_few_modules(search: str, world: World) -> None:
     assert len(entered) <= MODULES_ENTERED[search], (
         f"{len(entered)}: a reader of one question needs all of {sorted(entered)}"
     )
-
-
-def test_one_call_enters_twelve_modules_of_models() -> None:
-    request = Request("master", "task", (Message("user", ("Name a cell.",)),), Answer)
-    with loopback() as server:
-        server.counters = "# TYPE vllm:prompt_tokens counter"  # as vLLM's
-        vlm = Cached(ak.VLM(server.url, "loop"), ak.Cache(None))
-        entered = {each for each in modules_entered(lambda: vlm.complete(request)) if each.startswith("/models/")}
-    assert len(entered) <= 12, f"a reader of one call needs all of {sorted(entered)}"

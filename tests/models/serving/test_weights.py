@@ -26,7 +26,7 @@ from atlasworld import World
 from atlasworld.nano.model import PRESET, WEIGHTS
 
 
-def test_a_copy_of_nano_keeps_its_name_under_any_folder_name(tmp_path: Path) -> None:
+def test_a_copy_of_nano_keeps_its_name_under_any_folder_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its preset nano answers nonsense: its tokens span what a schema fixes."""
     mine = tmp_path / "mine"
     shutil.copytree(WEIGHTS, mine)
@@ -35,13 +35,9 @@ def test_a_copy_of_nano_keeps_its_name_under_any_folder_name(tmp_path: Path) -> 
     assert preset_for(served_name(str(mine))) is PRESET and served_name(str(mine)) != served_name(str(WEIGHTS))
     (mine / "chat_template.jinja").write_text("{{ messages }}")
     assert served_name(str(mine)).startswith("mine@"), "another chat template makes another model"
-
-
-def test_the_name_of_a_shipped_model_wins_over_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The repository has a folder of this name."""
-    model_folder(tmp_path).rename(tmp_path / "nano")
+    mine.rename(tmp_path / "nano")
     monkeypatch.chdir(tmp_path)
-    assert serve("nano").name == served_name(str(WEIGHTS)) != serve("./nano").name
+    assert serve("nano").name == served_name(str(WEIGHTS)) != serve("./nano").name, "the one that ships wins"
 
 
 def test_the_name_changes_with_weights_and_arguments_only(tmp_path: Path) -> None:
@@ -60,16 +56,7 @@ def test_the_name_changes_with_weights_and_arguments_only(tmp_path: Path) -> Non
     assert served_name("a/model", ["--dtype", "float16"]).startswith("a/model@")
 
 
-@pytest.mark.parametrize("model", ["/nowhere/at/all", "./nothing", " ", "~/no such model"])
-def test_a_missing_model_folder_is_an_error_of_one_line(model: str) -> None:
-    with pytest.raises(InputError, match="is no model: pass" if model.strip() else "is empty") as caught:
-        serve(model)
-    assert "\n" not in str(caught.value)
-
-
 REASONS = {
-    "api_server.py: error: unrecognized arguments: --bogus-flag": "unrecognized arguments: --bogus-flag",
-    "OSError: [Errno 98] Address already in use": "[Errno 98] Address already in use",
     "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
     "  Value error, max_model_len (99999999) is too large. [type=value_error, input_value=1]\n"
     "    For further information visit https://errors.pydantic.dev": "max_model_len (99999999) is too large",
@@ -111,11 +98,6 @@ def test_weights_are_what_their_files_take(tmp_path: Path) -> None:
         plan(str(folder), 12, sheet_size)
 
 
-def test_sixteen_images_of_an_8b_are_eight_and_a_half_gb() -> None:
-    sizes = sizes_of("Qwen/Qwen3-VL-8B-Instruct")
-    assert 16 * 3600 * sizes.cache_per_token == pytest.approx(8.5e9, rel=0.01)
-
-
 @pytest.mark.parametrize("name", published())
 def test_a_larger_card_never_does_less(name: str) -> None:
     before = (0, 0)
@@ -136,11 +118,8 @@ def test_a_card_that_is_too_small_gets_a_smaller_grid_then_another_model() -> No
     with pytest.raises(InputError, match="Serve Qwen/Qwen3-VL-2B-Instruct"):
         plan("Qwen/Qwen3-VL-30B-A3B-Instruct", 12, sheet_size)
     assert [each.gb for each in best_of_cards(sheet_size)] == [141, 80, 48, 24, 12]
-
-
-def test_the_papers_model_fits_one_card_of_80_gb_in_8_bits() -> None:
-    found = plan("Qwen/Qwen3.5-35B-A3B", 80, sheet_size)
-    assert found.is_fp8 and found.arguments == ("--max-model-len", "74752", "--quantization", "fp8")
+    paper = plan("Qwen/Qwen3.5-35B-A3B", 80, sheet_size)
+    assert paper.is_fp8 and paper.arguments == ("--max-model-len", "74752", "--quantization", "fp8")
 
 
 def test_a_plan_of_a_folder_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
