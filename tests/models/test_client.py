@@ -1,14 +1,15 @@
-"""Promises 9 and 10 of `ak.VLM`: attempts are retried and counted, misfits are corrected once."""
+"""Promises 9 and 10: calls are retried, counted and priced; a misfit is corrected once."""
 
 from __future__ import annotations
 
 import socket
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.asking import ask
 from support.faults import (
     Fault,
@@ -23,16 +24,13 @@ from support.faults import (
 from support.loopback import Loop
 from support.stand_ins import request
 
-import atlaskit as ak
-import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
-from atlaskit.models.names import Preset, preset_for
+from atlaskit.models.prices import Prices, read_prices
 from atlaskit.models.protocol import BadReply, ModelError, Unreachable, Usage, now_s
 from atlasworld import World
-from atlasworld.nano.model import PRESET
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
@@ -173,19 +171,30 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, loop
     assert again.to_json() == result.to_json()
 
 
-@pytest.mark.parametrize(
-    ("vlm", "expected"),
-    [
-        ("nano", PRESET),
-        ("nano@0123456789abcdef", PRESET),
-        (ak.VLM("http://127.0.0.1:9/v1", "Qwen/Qwen3-VL-8B-Instruct"), Preset()),
-        (partial(aw.Oracle, miss=0.1), Preset()),
-    ],
-    ids=str,
-)
-def test_what_suits_a_model_is_its_preset(vlm: object, expected: Preset) -> None:
-    assert preset_for(vlm) == expected  # type: ignore[arg-type]
-    search = ak.Search(traversal="dfs").suited_to(vlm)  # type: ignore[arg-type]
-    for name in ("k", "cell", "fit", "steps", "plateau"):
-        assert getattr(search, name) == getattr(expected, name)
-    assert search.traversal == "dfs" and ak.Search(k=3, steps=7).suited_to(vlm).k == 3  # type: ignore[arg-type]
+def test_each_kind_of_token_has_its_price() -> None:
+    usage = Usage(
+        calls=3, prompt_tokens=1_000_000, cached_tokens=400_000, image_tokens=200_000, completion_tokens=10_000
+    )
+    assert Prices(prompt=2, completion=10).usd(usage) == pytest.approx(2.1)
+    assert Prices(prompt=2, cached=0.5, completion=10).usd(usage) == pytest.approx(2.1 - 0.4 * 1.5)
+    assert Prices(prompt=2, cached=2, completion=10, image=4).usd(usage) == pytest.approx(2.1 + 0.2 * 2)
+    assert Prices(prompt=0, completion=0).usd(usage) == 0
+
+
+counts = st.integers(0, 10**6)
+
+
+@given(counts, st.data(), counts, st.floats(0, 100), st.floats(0, 1), st.floats(0, 100))
+def test_a_cost_is_never_negative_and_adds_up(
+    prompt: int, data: st.DataObject, completion: int, price: float, share: float, more: float
+) -> None:
+    cached, image = data.draw(st.integers(0, prompt)), data.draw(st.integers(0, prompt))
+    usage = Usage(prompt_tokens=prompt, cached_tokens=cached, image_tokens=image, completion_tokens=completion)
+    discounted = price * share
+    prices = Prices(prompt=price, cached=discounted, completion=more, image=price - discounted + more)
+    assert prices.usd(usage) >= 0
+    assert prices.usd(usage + usage) == pytest.approx(2 * prices.usd(usage))
+
+
+def test_prices_are_read_from_words() -> None:
+    assert read_prices("prompt=0.5, cached=0.05,completion=3") == Prices(prompt=0.5, cached=0.05, completion=3)

@@ -1,8 +1,10 @@
-"""What the docs print: their code and commands run, their quotes and numbers are true."""
+"""What the docs print: their code runs, their numbers are true, and their search finds pages."""
 
 import importlib.util
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 from support.answering import answering
 from support.datasets import make_longvideobench
-from support.paths import ROOT
+from support.paths import ROOT, TESTS
 
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import tables
@@ -90,3 +92,29 @@ def test_the_numbers_of_the_pages_are_in_tables() -> None:
 def test_a_number_that_no_table_has_is_found(words: str) -> None:
     known = check_numbers.known_to(words, words)
     assert not all(number.is_in(known) for number in check_numbers.numbers_in(words))
+
+
+FIRST = {
+    "own dataset": "your-own-questions.html",
+    "my own questions": "your-own-questions.html",
+    "csv": "your-own-questions.html",
+    "empty the cache": "cache-and-recordings.html#empty-the-cache",
+    "what is a black cell": "how-the-search-works.html#what-a-black-cell-is",
+    "black cell": "how-the-search-works.html#what-a-black-cell-is",
+    "subtitles": "your-own-video.html#subtitles",
+    "install": "index.html#install-and-run-the-demo",
+    "resume": "cache-and-recordings.html#run-again-resume-replay",
+}
+
+
+@pytest.mark.long
+def test_pages_for_users_come_first(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mkdocs") is None or shutil.which("node") is None:
+        pytest.skip("MkDocs (make docs) or node is not here")
+    site = tmp_path / "site"
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", site]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    search = ["node", TESTS / "support" / "search_docs.mjs", site, *FIRST]
+    done = subprocess.run(search, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert {query: hits[0] for query, hits in found.items()} == FIRST

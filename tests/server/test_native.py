@@ -56,8 +56,8 @@ def test_the_server_sees_the_frames_that_were_sent(vlm: VLM, world: World, setti
     (clip,) = request.images
     more = {"return_token_ids": True, "temperature": 0.0}
     body = posted(vlm, "/v1/chat/completions", build_payload(request, vlm.name, VLLM, more, ()).body)
-    told = json.dumps({"model": vlm.name, "tokens": body["prompt_token_ids"]}).encode()
-    prompt = posted(vlm, "/detokenize", told)["prompt"]
+    tokens = json.dumps({"model": vlm.name, "tokens": body["prompt_token_ids"]}).encode()
+    prompt = posted(vlm, "/detokenize", tokens)["prompt"]
     assert prompt.count("<|video_pad|>") == clip.tokens  # type: ignore[attr-defined]
     times_s = [*clip.times_s, *clip.times_s[-1:]]  # type: ignore[attr-defined]
     pairs = zip(times_s[::2], times_s[1::2], strict=False)
