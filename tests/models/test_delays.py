@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
-import warnings
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.faults import Fault, failing, fitting_answer, saying, sending
+from support.faults import failing
 from support.loopback import Loop
-from support.parallel import run_all
 from support.stand_ins import request
 
 from atlaskit.errors import ModelWarning
@@ -144,26 +141,3 @@ def test_the_number_in_flight_follows_the_endpoint() -> None:
     for _ in range(2 + 3 + 4 + 5 + 6 + 7 + 8):
         slots.note_answer()
     assert [slots.acquire(0) for _ in range(7)] == [True] * 6 + [False]
-
-
-def test_the_wait_is_told_once_with_the_rate_that_was_seen(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thirty requests pass, then the next ones wait for a minute that is over at once."""
-    monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.01)
-    seen, lock = [0], threading.Lock()
-
-    def limited(body: dict[str, Any]) -> Fault:
-        with lock:
-            seen[0] += 1
-            if 30 < seen[0] <= 36:
-                return sending({"error": {"message": "Rate limit reached for requests per min"}}, 429)
-        return saying(fitting_answer(body))
-
-    loop.answer = limited
-    vlm = VLM(loop.url, "loop")
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        replies: list[Any] = []
-        run_all([lambda n=n: replies.append(vlm.complete(request(f"Number {n}."))) for n in range(40)], 4)
-    assert len(replies) == 40 and {reply.usage.calls for reply in replies} == {1}
-    words = [str(each.message) for each in warned if issubclass(each.category, ModelWarning)]
-    assert len(words) == 1 and re.search(r"after (2[6-9]|30) answers within a minute \(rpm=…, --rpm", words[0])

@@ -165,22 +165,6 @@ def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name
     assert {headers["X-data-parallel-rank"] for headers in loop.headers} == set("012")
 
 
-def test_no_grammar_is_sent_a_bound_that_llama_cpp_refuses(loop: Loop) -> None:
-    """vLLM and SGLang take any bound, and a text that is bounded is one that ends."""
-
-    class Long(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-
-        text: str = Field(max_length=3_000)
-        short: str = Field(max_length=300)
-
-    asked = Request("master", "task", (Message("user", ("?",)),), Long)
-    for dialect, are_sent in (("llamacpp", False), ("hosted", False), ("vllm", True), ("sglang", True)):
-        VLM(loop.url, "loop", dialect=dialect).complete(asked)
-        sent = json.dumps(loop.bodies[-1]["response_format"])
-        assert re.findall(r'"maxLength": (\d+)', sent) == (["3000"] if are_sent else []) + ["300"]
-
-
 class Service(NamedTuple):
     """How a service shows itself, and a field that it refuses."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -123,23 +122,6 @@ def occupied(address: str) -> Iterator[None]:
         yield
     finally:
         slots_of(address).release()
-
-
-def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
-    """A child shares neither connections nor the slots with its parent."""
-    vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
-    vlm.complete(request())  # opens a connection that is kept
-    with occupied(vlm.base_url):
-        child = os.fork()
-        if child == 0:
-            try:
-                calls = [vlm.complete(request(), deadline_s=now_s() + 20).usage.calls for _ in range(20)]
-                os._exit(0 if calls == [1] * 20 else 1)
-            finally:
-                os._exit(2)
-    calls = [vlm.complete(request()).usage.calls for _ in range(20)]
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and calls == [1] * 20
-    assert len(loop.bodies) == 41 and loop.connections == 2
 
 
 def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) -> None:

@@ -190,14 +190,3 @@ def test_models_that_alternate_are_told_once_each_and_paid_once(
     assert all(not reply.live for reply in replies), "the fourth run pays nothing"
     assert paid <= requests + (requests < 4) * len(names) + 1
     assert len(told) <= 2 * len(names)
-
-
-def test_a_model_that_took_anothers_place_does_not_serve_its_replies(loop: Loop, cache: Cache) -> None:
-    """Nothing came back, so this is no router."""
-    loop.faults = [answering(5, "llama"), answering(3, "gemma")]
-    vlm = VLM(loop.url, "loop")
-    with pytest.warns(ModelWarning):
-        Cached(vlm, cache).complete(request("One."))
-        Cached(vlm, cache).complete(request("Two."))
-        loop.faults = [answering(3, "gemma")]
-        assert Cached(VLM(loop.url, "loop"), cache).complete(request("One.")).answer.cell == 3

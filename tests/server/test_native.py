@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from server.tiny_families import IN_CI, TinyFamily, make_families
+from server.tiny_families import IN_CI, make_families
 from support.model_doubles import Counting
 
 from atlaskit.caching.cache import Cache
@@ -25,11 +25,9 @@ pytestmark = pytest.mark.server
 VIDEOS = ("--limit-mm-per-prompt", '{"image":16,"video":1}', "--trust-request-mm-kwargs")
 
 
-@pytest.fixture(scope="module", params=IN_CI, ids=lambda each: each.folder)
-def vlm(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, small_and_offline: None
-) -> Iterator[VLM]:
-    family: TinyFamily = request.param
+@pytest.fixture(scope="module")
+def vlm(tmp_path_factory: pytest.TempPathFactory, small_and_offline: None) -> Iterator[VLM]:
+    family = IN_CI[0]
     directory = tmp_path_factory.mktemp("videos")
     make_families((family,), directory)
     may_read = ("--allowed-local-media-path", str(tmp_path_factory.getbasetemp()))
