@@ -30,8 +30,8 @@ MOST_TEXTS = 32
 """Most texts of one request: vectors are long, and servers limit how many they make at once."""
 LONGEST_VECTOR = 32_768
 EMBEDDING = Kind("embedding", 1)
-"""The vector of a text; a recording holds what a run made of it. Left out: where it
-is from, what was embedded with it, and the endpoint's address, credentials and time-outs."""
+"""The vector of a text. Its key leaves out the source of the text, the other texts of the request,
+and the endpoint's address, credentials and time-outs."""
 
 
 class Embedder:
