@@ -1,6 +1,7 @@
 """Make docs/search.jpg, which shows a search: the plan, the looks, the evidence.
 
-Run it as `.venv/bin/python tools/search_picture.py`. A scripted oracle, not a model, gives the answers.
+Run it as `.venv/bin/python tools/search_picture.py`. A scripted oracle, not a model, gives the
+answers.
 """
 
 from __future__ import annotations
