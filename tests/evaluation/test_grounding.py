@@ -20,7 +20,7 @@ def scored(truth: Any, given: Any, video: str = "v", **facts: Any) -> Scored:
 
 def values(metric: Any, *of: Scored) -> dict[str, float]:
     """Return the numbers of a metric by name."""
-    return {each.name: sum(each.values) / len(each.values) for each in metric(of)}
+    return {each.name: sum(each.values) / len(each.values) for each in metric(of) if each.values}
 
 
 def test_single_intervals_by_hand() -> None:
