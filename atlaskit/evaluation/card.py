@@ -92,9 +92,11 @@ def checked_card(card: Any) -> dict[str, Any]:
 def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
     """Return the card of some questions: their number, their videos, and a hash of all fields."""
     asked = hashlib.sha256()
+    videos = set[str]()
     with_subtitles = Counter[str]()
     for case in cases:
         question = case.question
+        videos.add(case.video)
         with_subtitles[str(case.facts.get("subtitles", "the video's own"))] += 1
         row = [
             question.id,
@@ -109,7 +111,7 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
     return {
         "dataset": getattr(cases, "name", ""),
         "questions": len(cases),
-        "videos": len({case.video for case in cases}),
+        "videos": len(videos),
         "with subtitles": with_subtitles,
         "sha256": asked.hexdigest()[:16],
     }
@@ -143,7 +145,7 @@ def run_card(
         servers: The servers that answered, if calls were paid for.
         paid: What all runs of the same evaluation have paid.
     """
-    reasons = Counter(reason for reason in failures if reason)
+    reasons = Counter(filter(None, failures))
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",

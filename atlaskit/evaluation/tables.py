@@ -405,7 +405,9 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the card of a whole table, made of those of its parts."""
-    same = {name: value for name, value in cards[0].items() if name not in (SHARD, OF_THE_RUN)}
+    same = dict(cards[0])
+    same.pop(SHARD, None)
+    same.pop(OF_THE_RUN, None)
     if "methods" in same:
         methods = dict[str, Any]()
         for name in same["methods"]:
@@ -429,8 +431,9 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
         asked = card[SHARD]["whole"]
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
-    apart = (SHARD, OF_THE_RUN, "settings in full", "command", "asked again", "methods")
-    same = {name: value for name, value in card.items() if name not in apart}
+    same = dict(card)
+    for name in (SHARD, OF_THE_RUN, "settings in full", "command", "asked again"):
+        same.pop(name, None)
     models = set[str]()
     for model in card["models"]:
         is_oracle = model.startswith("oracle:")  # which has another name in each world
