@@ -42,19 +42,18 @@ def places_of(video: Video, start_s: float, end_s: float) -> tuple[Place, ...]:
     Args:
         video: The video.
         start_s: Start of the interval in seconds.
-        end_s: Its end, exclusive. If it is the start, the interval is that moment.
+        end_s: Its end, exclusive. If it equals the start, the interval is that moment.
     """
-    if not isinstance(video, Collection):
-        return ()
-    return tuple(
-        Place(
-            film.name,
-            max(start_s, film.start_s) - film.start_s,
-            min(end_s, film.end_s) - film.start_s,
-            film.clock(max(start_s, film.start_s)),
+    places = list[Place]()
+    films = video.films_in(start_s, end_s) if isinstance(video, Collection) else ()
+    for film in films:
+        first_s = max(start_s, film.start_s)
+        last_s = min(end_s, film.end_s)
+        place = Place(
+            film.name, first_s - film.start_s, last_s - film.start_s, at=film.clock(first_s)
         )
-        for film in video.films_in(start_s, end_s)
-    )
+        places.append(place)
+    return tuple(places)
 
 
 def moment_in_words(video: Video, time_s: float) -> str:
