@@ -7,7 +7,7 @@ it, and the time of day if it is known.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from atlaskit.environment.grid import clock, interval
 from atlaskit.errors import printable
@@ -27,6 +27,11 @@ class Place(NamedTuple):
     end_s: float
     at: datetime | None = None
     """The date and time of day at which the stretch starts, if known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as values that JSON can hold."""
+        at = None if self.at is None else self.at.isoformat()
+        return {"film": self.film, "start_s": self.start_s, "end_s": self.end_s, "at": at}
 
     def __str__(self) -> str:
         when = f" ({self.at:%Y-%m-%d %H:%M:%S})" if self.at else ""
