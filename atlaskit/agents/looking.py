@@ -341,7 +341,7 @@ class Looking:
                 dead_zones_s=self.dead_zones.intervals,
             )
         )
-        with self.run.threads(self.search.threads or self.workers) as pool:
+        with self.run.in_parallel(self.search.threads or self.workers) as pool:
             return list(pool.map(self.look, groups, facts, range(len(groups)), allotments))
 
     def look(self, grids: Sequence[Grid], known: Known, worker: int, allotment: Allotment) -> Look:

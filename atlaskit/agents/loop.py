@@ -299,7 +299,7 @@ class Loop:
             )
         )
         ahead = ahead and bool(self.frontier.cells)
-        with self.run.threads((search.threads or self.workers) + ahead) as pool:
+        with self.run.in_parallel((search.threads or self.workers) + ahead) as pool:
             probe = pool.submit(self.probe, ahead=True) if ahead else None
             visits = list(pool.map(self.visit, tasks))
             return visits, probe.result() if probe else None

@@ -157,8 +157,8 @@ class Run:
         return outcome
 
     @contextmanager
-    def threads(self, most: int) -> Iterator[ThreadPoolExecutor]:
-        """Run calls in parallel; an interrupt (Ctrl-C) cancels those that are in flight."""
+    def in_parallel(self, most: int) -> Iterator[ThreadPoolExecutor]:
+        """Yield threads for calls in parallel; an interrupt (Ctrl-C) cancels the calls in flight."""
         # A replay does not wait for replies, so one thread suffices.
         with ThreadPoolExecutor(1 if self.is_replay else most) as pool:
             try:
