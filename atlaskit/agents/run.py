@@ -158,7 +158,7 @@ class Run:
 
     @contextmanager
     def in_parallel(self, most: int) -> Iterator[ThreadPoolExecutor]:
-        """Yield threads for calls in parallel; an interrupt (Ctrl-C) cancels the calls in flight."""
+        """Yield threads for parallel calls; an interrupt (Ctrl-C) cancels those in flight."""
         # A replay does not wait for replies, so one thread suffices.
         with ThreadPoolExecutor(1 if self.is_replay else most) as pool:
             try:

@@ -241,8 +241,8 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield "thought", event.thought
             for item in event.found:
                 yield "found", item_text(item)
-            if event.marked:
-                yield "marked", f"{counted(len(event.marked), 'region')} as promising"
+            marked = counted(len(event.marked), "region")
+            yield "marked", f"{marked} as promising" if event.marked else ""
             yield "hints", _hints_text(event.hints)
         case Plan():
             yield "reasoning", event.reasoning
@@ -262,8 +262,8 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield f"hints of {event.scout}", _hints_text(event.hints) or event.note
         case Probe():
             yield "reasoning", event.reasoning
-            if event.ahead:
-                yield "meanwhile", "workers explore: the next round is scored ahead"
+            ahead = "workers explore: the next round is scored ahead"
+            yield "meanwhile", ahead if event.ahead else ""
         case Review():
             yield "reasoning", event.reasoning
             for judged in event.choices:
