@@ -27,8 +27,8 @@ from atlaskit.agents.schemas import MOST_STRETCHES
 from atlaskit.agents.settings import BEST
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.intervals import paired
+from atlaskit.evaluation.metrics.grounding import rejection
 from atlaskit.evaluation.metrics.measure import Scored
-from atlaskit.evaluation.metrics.rejection import rejection
 from atlasworld.oracle.looks import LASTS_S
 from atlasworld.questions import ABSENTS
 from atlasworld.ranges import RANGES, seeds
@@ -94,7 +94,7 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
         "| hours | oracle | n | rejection F1 | goal | false positives | false rejections "
-        "| loss on what is there, points | calls of a no, of those told | within |"
+        '| loss on what is there, points | calls of a "not there", of those predicted | within |'
     )
     yield "|---:|---:|---:|---|---:|---|---|---|---:|---:|"
     for hours in HOURS:
