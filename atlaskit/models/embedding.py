@@ -71,7 +71,7 @@ class Embedder:
             base_url: Address of the endpoint, for most servers with /v1 at its end.
             model: Name of the model, such as "BAAI/bge-m3".
             query_prefix: Text before each query, for a model that was trained with one, such as
-                "query: ". What is searched has none.
+                "query: ". The texts that are searched get none.
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.
