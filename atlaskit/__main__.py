@@ -149,6 +149,20 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
+    def format_help(self) -> str:
+        """Return the help; its usage line names the arguments, and the list below the options."""
+        words = ["%(prog)s [options]"]
+        for action in self._actions:
+            name = action.metavar or action.dest
+            if action.option_strings and action.required:
+                words.append(f"{action.option_strings[0]} {name}")
+            elif not action.option_strings:
+                rest = f"{name} ..." if action.required else f"[{name} ...]"
+                forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", "A...": rest}
+                words.append(forms.get(str(action.nargs), str(name)))
+        self.usage = " ".join(words)
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and exit with status 2."""
         self.exit(2, f"atlaskit: {_shown(message.rstrip('.'))}; see {self.prog} --help\n")
