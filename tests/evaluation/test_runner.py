@@ -1,4 +1,4 @@
-"""Promise: one row a question, also for failures; the same rows in any order; nothing paid twice."""
+"""Promise: one row a question, also for failures; any order gives the same; none is paid twice."""
 
 import json
 import os
