@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind
-from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import groups, interval
 from atlaskit.models.protocol import Usage, now_s
 
@@ -238,10 +237,6 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
 
 def cost_of(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of `costs` for the rows of one group."""
-    if rows.empty:
-        raise InputError(
-            "There are no rows, so there is no cost; check the filters that were applied."
-        )
     videos = _videos(rows)
     found: dict[str, Any] = {"questions": len(rows), "videos": len(videos)}
     amounts = list(COUNTED)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import atlaskit as ak
 from atlaskit.errors import InputError
-from atlaskit.evaluation.intervals import exact_bounds, interval, paired
+from atlaskit.evaluation.intervals import exact_bounds, interval, interval_of_ratio, paired
 from atlaskit.evaluation.statistics import (
     COMPUTE,
     accuracy,
@@ -187,6 +187,32 @@ def test_exponents_reach_their_stated_coverage() -> None:
     fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
     covered = sum(fit.low <= truth <= fit.high for fit in fits)
     assert 0.91 <= covered / 150 <= 0.99
+
+
+def test_a_missing_value_is_left_out_and_no_rows_are_an_error() -> None:
+    """A question whose true answer is unknown has no score, and is neither right nor wrong."""
+    table = rows([True, False, False, True])
+    unknown = table.assign(score=[1.0, 0.0, math.nan, 1.0])
+    for column in ("score", "right"):
+        (found,) = accuracy(unknown, column=column).to_dict("records")
+        assert (found["questions"], found["videos"]) == (3, 2) and found["mean"] == pytest.approx(2 / 3)
+    assert accuracy(table.assign(score=math.nan))[["questions", "mean"]].to_numpy().tolist() == [
+        [0, pytest.approx(math.nan, nan_ok=True)]
+    ]
+    found = compare(unknown, rows([True] * 4))
+    assert (found.difference, found.only_second) == (pytest.approx(1 / 3), 1)
+    with pytest.raises(InputError, match="1 of 2 values are missing"):
+        interval([1.0, math.nan], ["a", "b"])
+    for by in (None, "kind"):
+        with pytest.raises(InputError, match="no rows"):
+            accuracy(table[:0], by)
+
+
+def test_what_is_undefined_without_a_video_has_no_interval() -> None:
+    lone = interval_of_ratio([2.0, 0.0, 0.0], [4.0, 0.0, 0.0], ["a", "b", "c"])
+    assert lone.mean == 0.5 and math.isnan(lone.low) and math.isnan(lone.high)
+    constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
+    assert math.isnan(constant.p), "an error of rounding is none"
 
 
 @pytest.mark.parametrize("drawn", [ak.statistics.accuracy, ak.statistics.costs, ak.plots.tokens_by_role])
