@@ -94,7 +94,7 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
         "| hours | oracle | n | rejection F1 | goal | false positives | false rejections "
-        "| loss on what is there, points | calls of a no, of those told | within |"
+        '| loss on what is there, points | calls of a "not there", of those predicted | within |'
     )
     yield "|---:|---:|---:|---|---:|---|---|---|---:|---:|"
     for hours in HOURS:
