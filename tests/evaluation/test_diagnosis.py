@@ -11,7 +11,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.evaluation.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, table
+from atlaskit.evaluation.diagnosis import COLUMNS, MODES, MOST_SHOWN, Diagnosis, diagnose, table
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlasworld import Oracle, World
@@ -93,7 +93,7 @@ def test_failures_match_the_evaluation_and_make_no_further_call(world: World, ca
     assert set(failed["who"]) == {"weak"} and set(failed["mode"]) <= set(MODES)
     assert list(failed.columns) == list(table({}).columns) == list(COLUMNS)
     for failure in found:
-        assert len(failure.kept.scratchpad) <= SHOWN
+        assert len(failure.kept.scratchpad) <= MOST_SHOWN
         assert len(failure.truth.scratchpad) == len(set(failure.result.question.positions_s))
 
 
