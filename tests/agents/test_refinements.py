@@ -128,9 +128,9 @@ def test_a_model_of_fixed_prompts_refuses_what_changes_them() -> None:
     model = Babbler()
     model.name = "taught@1f0c"
     model.preset = Preset(words=lambda call: call.request())
-    for search in (Search(cells="full"), Search(traversal="looks")):
+    for settings_ in (Search(cells="full"), Search(traversal="looks")):
         with pytest.raises(InputError, match="taught@1f0c was taught prompts with .* and no others"):
-            resolve_search(search, model)
+            resolve_search(settings_, model)
 
 
 def covered(span: list[float]) -> list[int]:

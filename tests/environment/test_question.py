@@ -1,4 +1,4 @@
-"""Promise: an answer fits its kind and is scored by the field's metrics; anything else is refused."""
+"""Promise: an answer fits its kind and is scored as the field does; anything else is refused."""
 
 import json
 from dataclasses import replace

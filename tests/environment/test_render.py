@@ -1,4 +1,4 @@
-"""Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys), and the law of native cells."""
+"""Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys); the law of native cells."""
 
 import dataclasses
 import math
