@@ -9,9 +9,11 @@
 | `atlaskit.entries` | a module that declares kinds of cache entries |
 | `atlaskit.displays` | the display of `ask(show=True)`; the kit registers its own, `viz.live` |
 
-The function for oracles has the name of its benchmark. Each oracle is named "oracle:" and its
-world. If the function has an attribute `of_video(video)`, which returns an oracle or None, the
-explorer offers that oracle. "Add to the kit" in the documentation has an example.
+A world is a synthetic video with known events. An oracle is a scripted model that reads these
+events in place of frames. The function for oracles has the name of its benchmark. Each oracle is
+named "oracle:" and its world. If the function has an attribute `of_video(video)`, which returns an
+oracle or None, the explorer offers that oracle. "Add to the kit" in the documentation has an
+example.
 """
 
 from __future__ import annotations
