@@ -27,8 +27,8 @@ from atlaskit.agents.schemas import MOST_STRETCHES
 from atlaskit.agents.settings import BEST
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.intervals import paired
+from atlaskit.evaluation.metrics.grounding import rejection
 from atlaskit.evaluation.metrics.measure import Scored
-from atlaskit.evaluation.metrics.rejection import rejection
 from atlasworld.oracle.looks import LASTS_S
 from atlasworld.questions import ABSENTS
 from atlasworld.ranges import RANGES, seeds

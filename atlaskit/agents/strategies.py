@@ -1,5 +1,5 @@
-"""The strategies dfs, bfs, beam and auto: functions that choose the regions of a round. Each is one
-function of the frontier, a priority queue of open regions with virtual loss (paper §3.2).
+"""The strategies dfs, bfs and beam, which choose the regions of a round, and `Frontier`, the
+priority queue of open regions with virtual loss from which they choose (paper §3.2).
 
 `ak.Search(traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from
 the words of the question), or any function of this form:
@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from itertools import count
 from typing import Literal, Protocol, get_args
 
 from atlaskit.environment.grid import Grid
@@ -29,7 +28,7 @@ from atlaskit.errors import InputError, check_whole
 __all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
-"""Score to which a prior of 1 corresponds; a region of which the master is surer comes first."""
+"""The score that a prior of 1 is worth. A region with a higher score of the master comes first."""
 Source = Literal["root", "marked", "suggested"]
 """Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
@@ -93,10 +92,7 @@ class Frontier:
         A region that only scouts name waits until no score is higher than its prior. So a hint
         costs no call if the master already knows where to look.
         """
-        highest = max(
-            (region.score for region in self._open.values() if region.score is not None),
-            default=0.0,
-        )
+        highest = max((region.score or 0.0 for region in self._open.values()), default=0.0)
         return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
@@ -116,9 +112,8 @@ class Frontier:
             prior: Returns the prior of a region, in [0, 1]: 0 leaves it as it is.
         """
         self._prior = prior
-        self._open = {
-            grid: replace(region, prior=prior(grid)) for grid, region in self._open.items()
-        }
+        for grid, region in self._open.items():
+            self._open[grid] = replace(region, prior=prior(grid))
 
     def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
         """Apply the master's scores of root cells to the open regions in those cells.
@@ -131,12 +126,11 @@ class Frontier:
             offered: The root cells the master could name. Regions in an offered cell that it did
                 not name lose half of their score.
         """
-        places = {cell: place for place, cell in enumerate(scores)}
+        ranking = list(scores)
         named = [region for region in self.open if region.grid.path[0] in scores]
         orders = [region.order for region in named]
-        for region, order in zip(
-            sorted(named, key=lambda r: places[r.grid.path[0]]), orders, strict=True
-        ):
+        named.sort(key=lambda region: ranking.index(region.grid.path[0]))
+        for region, order in zip(named, orders, strict=True):
             score = scores[region.grid.path[0]]
             if region.source == "suggested":
                 score = max(score, region.score or 0.0)
@@ -172,7 +166,7 @@ class Frontier:
             count: How many regions to return at most.
             among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
-        ready = [r for r in self.scored if among(r)]
+        ready = [region for region in self.scored if among(region)]
         exploring = list(self._out)
         chosen = list[Grid]()
         while ready and len(chosen) < count:
@@ -205,9 +199,9 @@ class Frontier:
 
     def drop(self, zones: DeadZones) -> None:
         """Remove the open regions that lie entirely in dead zones."""
-        self._open = {
-            g: region for g, region in self._open.items() if not zones.covers(g.start_s, g.end_s)
-        }
+        for grid in list(self._open):
+            if zones.covers(grid.start_s, grid.end_s):
+                del self._open[grid]
 
     def _put(self, region: Region) -> None:
         """Add a region; one that is open already is replaced, in its place."""
@@ -225,7 +219,10 @@ def priority(region: Region, exploring: Iterable[Grid]) -> float:
 def virtual_loss(grid: Grid, other: Grid) -> float:
     """Return the penalty of a region while another one is explored, in [0, 1]."""
     gap_s = max(grid.start_s - other.end_s, other.start_s - grid.end_s)
-    return VIRTUAL_LOSS if gap_s < 0 else NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)
+    if gap_s < 0:
+        return VIRTUAL_LOSS
+    loss: float = NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)
+    return loss
 
 
 SCAN_STEPS = 4
@@ -320,18 +317,13 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
     def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
         visits = Counter(grid.depth for grid in frontier.visited)
-        levels = sorted({region.grid.depth for region in frontier.scored})
+        levels = {region.grid.depth for region in frontier.scored}
         if not levels:
             return []
-        level, limit = next(
-            (level, limit)
-            for limit in count(width, width)
-            for level in levels
-            if visits[level] < limit
-        )
-        chosen = frontier.best(
-            min(workers, limit - visits[level]), lambda region: region.grid.depth == level
-        )
+        # The least visited level comes next, counted in beams; of equal ones, the upper.
+        level = min(levels, key=lambda depth: (visits[depth] // width, depth))
+        room = width - visits[level] % width
+        chosen = frontier.best(min(workers, room), lambda region: region.grid.depth == level)
         return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
 
     strategy.__name__ = f"beam({width})"
@@ -382,9 +374,8 @@ def choose(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) 
     """
     planned = strategy(frontier, workers=workers, steps=steps)
     rule = f"The strategy {strategy_name(strategy)} must return"
-    if not isinstance(planned, Sequence) or not all(
-        isinstance(each, Assignment) for each in planned
-    ):
+    is_list = isinstance(planned, Sequence)
+    if not is_list or not all(isinstance(each, Assignment) for each in planned):
         raise InputError(f"{rule} a list of assignments; it returned {planned!r:.80}.")
     if len(planned) > workers:
         raise InputError(f"{rule} at most {workers} assignments; it returned {len(planned)}.")

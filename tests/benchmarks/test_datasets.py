@@ -1,6 +1,6 @@
-"""Each dataset in its published layout: what its rows become, and the oddities of real rows.
+"""Promise: each dataset loads in its published layouts, and its odd rows are kept.
 
-Whatever all datasets have in common is in `test_registry`.
+What all datasets share is in `test_registry`.
 """
 
 import json
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from support import datasets
-from support.asking import evaluate
 from support.datasets import (
     CHARADES_LINES,
     CLUE_CHOICES,
@@ -26,15 +25,12 @@ from support.datasets import (
     write_json,
     write_lines,
 )
-from support.model_doubles import Babbler, Overruled
 
 import atlaskit as ak
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.evaluation.metrics import official
 
-CHARADES_FILE, QV_FILE = "charades_sta_test.txt", "highlight_val_release.jsonl"
+CHARADES_FILE = "charades_sta_test.txt"
 
 
 @pytest.fixture
@@ -182,6 +178,8 @@ ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("extremewhen", {"correct_interval": [4.0, -3.0]}, {"answer": (0.0, 4.0), "oddity": "reversed, before the start"}),
     ("extremewhen", {"correct_interval": None, "qid": None}, {"answer": None, "id": "v0-0"}),
     ("qvhighlights", {"relevant_windows": []}, {"answer": None}),
+    ("qvhighlights", {"relevant_windows": [[9.0, 2.0], [140, 150]]},
+     {"answer": ((2.0, 9.0), (140.0, 150.0)), "oddity": "reversed, beyond the end"}),
     ("charades", {"start": 30.4, "end": 24.3}, {"answer": (24.3, 30.4), "oddity": "reversed"}),
     ("charades", {"start": 5, "end": "5"}, {"answer": (5.0, 5.0), "oddity": "empty"}),
 ]  # fmt: skip
@@ -204,17 +202,15 @@ def test_an_odd_row_is_kept(
 
 @pytest.mark.parametrize("home", ["cgbench"], indirect=True)
 def test_the_clues_are_asked_for_as_several_intervals(home: Path) -> None:
-    bench = ak.benchmarks.cgbench(home, task="clues")
-    for number, case in enumerate(bench):
+    both = ak.benchmarks.cgbench(home, task="both")
+    assert [case.facts["task"] for case in both] == ["choice", "clues"] * 3
+    assert both.where(task="clues").cases == ak.benchmarks.cgbench(home, task="clues").cases
+    for number, case in enumerate(both[1::2]):
         question, published = case.question, cgbench_row(number)
         assert (question.kind, question.several) == ("when", True), "also where there is one clue"
         assert question.answer == question.positions_s == tuple(map(tuple, published["clue_intervals"]))
         assert published["question"] in question.text and all(f"- {choice}" in question.text for choice in CLUE_CHOICES)
         assert question.id == f"{published['qid']}-clues" and case.facts["qid"] == str(published["qid"])
-    both = ak.benchmarks.cgbench(home, task="both")
-    assert [case.facts["task"] for case in both] == ["choice", "clues"] * 3
-    assert both.where(task="clues").cases == bench.cases
-    assert len({case.question.id for case in both}) == 6
 
 
 @pytest.mark.parametrize("home", ["cgbench"], indirect=True)
@@ -229,24 +225,6 @@ def test_a_wrong_folder_split_or_task_is_one_sentence(home: Path) -> None:
     (home / "cgbench_mini.json").unlink()
     with pytest.raises(InputError, match=r"holds no cgbench_mini\.json"):
         ak.benchmarks.cgbench(home)
-
-
-@pytest.mark.parametrize("home", ["cgbench"], indirect=True)
-def test_both_tasks_of_a_question_are_scored_together(home: Path, tmp_path: Path) -> None:
-    bench = ak.benchmarks.cgbench(home, task="both")[:4]
-
-    def answer(request: Any, given: dict[str, Any]) -> dict[str, Any]:
-        return (
-            {**given, "intervals": [{"start_s": 1.0, "end_s": 4.0}]} if "intervals" in given else {**given, "answer": 0}
-        )
-
-    rows = evaluate(bench, "blind", vlm=Overruled(Babbler(1), decision=answer), cache=Cache(tmp_path), progress=False)
-    table = official(rows, bench).set_index("metric")
-    # Question 100: right, and IoU 1. Question 101: wrong, and IoU 3 / 5.5.
-    assert table["value"].to_dict() == pytest.approx(
-        {"long-acc.": 0.5, "mIoU": (1 + 3 / 5.5) / 2, "rec.@IoU": 1.0, "acc.@IoU": 0.5}
-    )
-    assert table["n"].to_dict() == dict.fromkeys(table.index, 2)
 
 
 @pytest.mark.parametrize("home", ["charades"], indirect=True)
@@ -275,8 +253,6 @@ def test_the_file_of_charades_may_lie_among_annotations(home: Path) -> None:
     assert len(bench) == 4 and bench[0].question.id == "train-0"
     with pytest.raises(InputError, match=f"holds no {CHARADES_FILE}; pass the folder of Charades-STA"):
         ak.benchmarks.charades(home)
-    with pytest.raises(InputError, match="split must be one of test, train"):
-        ak.benchmarks.charades(home, split="val")  # type: ignore[arg-type]
 
 
 def first_release(number: int) -> dict[str, Any]:
@@ -293,8 +269,6 @@ def first_release(number: int) -> dict[str, Any]:
 @pytest.mark.parametrize("home", ["egoschema"], indirect=True)
 def test_the_full_set_has_questions_without_answers(home: Path) -> None:
     assert [case.question.answer for case in ak.benchmarks.egoschema(home, split="full")] == [0, 1, 2, None]
-    with pytest.raises(InputError, match="split must be one of subset, full"):
-        ak.benchmarks.egoschema(home, split="test")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("home", ["egoschema"], indirect=True)
@@ -328,13 +302,10 @@ def test_the_first_release_has_its_answers_in_a_file(tmp_path: Path, home: Path,
         ak.benchmarks.egoschema(home)
     write_json(home / "subset_answers.json", {egoschema_row(number)["video_idx"]: number for number in range(3)})
     assert [case.question for case in ak.benchmarks.egoschema(home)] == expected
-    for wrong in (["0"], {"a": 5}, {"a": None}, {"a": "x"}, {"a": [1]}, "text"):
-        write_json(home / "subset_answers.json", wrong)
-        with pytest.raises(InputError, match=r"subset_answers\.json must "):
+    for wrong in ('["0"]', '{"a": 5}', '{"a": null}', '{"a": "x"}', '{"a": [1]}', "{"):
+        (home / "subset_answers.json").write_text(wrong)
+        with pytest.raises(InputError, match=r"subset_answers\.json"):
             ak.benchmarks.egoschema(home)
-    (home / "subset_answers.json").write_text("{")
-    with pytest.raises(InputError, match=r"Cannot read .*subset_answers\.json"):
-        ak.benchmarks.egoschema(home)
 
 
 @pytest.mark.parametrize("home", ["longtimescope"], indirect=True)
@@ -415,23 +386,14 @@ def test_the_other_splits_of_qvhighlights(home: Path) -> None:
     assert len(ak.benchmarks.qvhighlights(home, split="train")) == 1
     (case,) = ak.benchmarks.qvhighlights(home, split="test")
     assert case.question.answer is None and case.question.several
-    with pytest.raises(InputError, match="split must be one of val, train, test"):
-        ak.benchmarks.qvhighlights(home, split="dev")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("home", ["qvhighlights"], indirect=True)
-def test_lines_of_any_editor_and_odd_windows_are_read(home: Path) -> None:
-    rows = [
-        qvhighlights_row(0, query="One\u2028line"),
-        qvhighlights_row(1, relevant_windows=[[9.0, 2.0], [140, 150]]),
-        qvhighlights_row(2, relevant_windows=[]),
-    ]
+def test_lines_of_any_editor_are_read(home: Path) -> None:
+    rows = [qvhighlights_row(0, query="One\u2028line"), qvhighlights_row(1)]
     lines = [json.dumps(each, ensure_ascii=False) for each in rows]
-    (home / QV_FILE).write_bytes(("\ufeff" + "\r\n\r\n".join(lines) + "\r\n").encode())
-    bench = ak.benchmarks.qvhighlights(home)
-    assert len(bench) == 3 and bench[0].facts["query"] == "One\u2028line"
-    assert bench[1].question.answer == ((2.0, 9.0), (140.0, 150.0)) and bench[2].question.answer is None
-    assert bench[1].facts["oddity"] == "reversed, beyond the end"
+    (home / "highlight_val_release.jsonl").write_bytes(("\ufeff" + "\r\n\r\n".join(lines) + "\r\n").encode())
+    assert [case.facts["query"] for case in ak.benchmarks.qvhighlights(home)] == ["One\u2028line", rows[1]["query"]]
 
 
 def group_rows(group: int = 1, **changes: Any) -> list[dict[str, Any]]:

@@ -162,7 +162,7 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
     ([*HEAR, "--out", "no/such/folder/a.srt"], "there is no such folder"),
     ([*HEAR, "--language", "klingonish"], "A language is a code or a name"),
     ([*HEAR, "--audio-track", "7"], "There is no audio_track 7: talk.mkv has the sound tracks 0"),
-    ([*HEAR, "--parallel", "0"], "parallel is a whole number, at least 1"),
+    ([*HEAR, "--parallel", "0"], "--parallel: must be a whole number from 1; got 0"),
 ]
 """Arguments of commands, and what the line about them says."""
 

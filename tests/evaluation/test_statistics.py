@@ -88,21 +88,6 @@ def test_equal_differences_have_bounds_on_the_side_where_they_can_differ(first: 
     assert (found.difference, found.low, found.high) == pytest.approx((mean, max(-1.0, low), min(1.0, high)))
 
 
-@pytest.mark.parametrize(
-    ("successes", "trials", "level", "low", "high"),
-    [
-        (0, 10, 0.95, 0.0, 0.3085),
-        (1, 10, 0.95, 0.0025, 0.4450),
-        (10, 100, 0.95, 0.0490, 0.1762),
-        (10, 10, 0.99, 0.5887, 1.0),
-    ],
-)
-def test_exact_bounds_are_those_of_clopper_and_pearsons_tables(
-    successes: int, trials: int, level: float, low: float, high: float
-) -> None:
-    assert exact_bounds(successes, trials, level) == pytest.approx((low, high), abs=6e-5)
-
-
 @pytest.mark.parametrize(("clusters", "t"), [(2, 12.7062), (3, 4.3027), (4, 3.1824), (6, 2.5706), (10, 2.2622)])
 def test_bounds_use_the_tabulated_quantiles_of_students_t(clusters: int, t: float) -> None:
     """With clusters of one size, the error is that of their means: s / √n."""

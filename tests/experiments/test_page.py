@@ -14,8 +14,7 @@ from playwright.sync_api import Browser
 from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
 
-from atlaskit.experiments.page import RECORD, NotebookRun, digest, read_record
-from atlaskit.experiments.report import write_index
+from atlaskit.experiments.page import RECORD, NotebookRun, digest, read_record, write_index
 from atlaskit.experiments.runner import run_all
 
 SETTINGS = {"scale": "small", "model": "nano", "replay": False}

@@ -115,20 +115,6 @@ def times_of(calls: list[StillCall]) -> list[float]:
     return sorted(call.frame.time_s for call in calls)
 
 
-def test_a_question_costs_its_frames_its_ratings_and_the_answer(tiny: World, cache: Cache) -> None:
-    model = Counting(aw.Oracle(tiny))
-    result = ask_by("videotree", tiny, model, cache)
-    calls = taken_steps(result)
-    assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
-    assert len(model.of(RelevanceCall)) == calls["relevance"] <= 3, "8, 16 and 32 groups"
-    assert type(model.requests[-1].facts) is TextCall
-    (answered,) = model.of(TextCall)
-    rows = answered.text.split("\n")
-    assert len(rows) <= calls["frame"] and all(row.startswith("Frame at ") for row in rows)
-    assert result.stop == "answered" and result.prediction is not None and result.failure == ""
-    assert all(len(call.views) <= 1 for call in result.calls)
-
-
 def test_the_groups_of_the_frames_that_were_rated_are_opened(tiny: World, cache: Cache) -> None:
     """A rating is of a row, and rows are in order of time."""
     model = Counting(rating(tiny, 1, 3, 2, 1))

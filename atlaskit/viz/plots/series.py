@@ -128,28 +128,22 @@ def draw_means(
     rows: pd.DataFrame,
     axes: tuple[str, str],
     looks: dict[str, Any],
-    *,
-    apart: float = 0.3,
     **options: Any,
 ) -> None:
-    """Draw the means of a table of `with_series` with their intervals; series stand side by side.
+    """Draw the means of a table of `with_series` with their intervals, each at its value of x.
 
     Args:
         ax: Axes to draw on.
         rows: The table.
         axes: The columns of x and of y.
         looks: How series are drawn.
-        apart: How far apart series stand, as a share of the least distance of places on x.
         **options: Further arguments of `seaborn.pointplot`.
     """
     import seaborn as sns
 
     x, y = axes
-    dodge = len(looks["hue_order"]) > 1 and apart
     bars = interval_over(rows["video"], y)
-    sns.pointplot(
-        rows, x=x, y=y, errorbar=bars, native_scale=True, dodge=dodge, ax=ax, **looks, **options
-    )
+    sns.pointplot(rows, x=x, y=y, errorbar=bars, native_scale=True, ax=ax, **looks, **options)
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
