@@ -26,10 +26,14 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
-from atlaskit.video.readers.headers import boxes, has_own_colours, is_encrypted_mp4
+from atlaskit.video.readers.headers import (
+    HEAD_BYTES,
+    boxes,
+    has_own_colours,
+    is_encrypted_mp4,
+)
 from atlaskit.video.tracks import open_media, tags_of
 
-HEAD_BYTES = 1 << 20
 STILL = "is a picture (HEIF, AVIF or raw): name a video file"
 KINDS = tuple(
     (re.compile(start, re.DOTALL | re.MULTILINE), told)
@@ -50,8 +54,10 @@ KINDS = tuple(
             "is a pointer of Git LFS: fetch the content that it stands for",
         ),
         (
-            rb"#EXTM3U|\[playlist\]|ffconcat|[^\0]{0,400}?(?:<MPD|(?i:xspf))"
-            rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)\s*$)",
+            rb"#EXTM3U|\[playlist\]|ffconcat|(?i:file) ['\"]"
+            rb"|[^\0]{0,400}?(?:<MPD|(?i:xspf|<asx|<smil))"
+            rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}"
+            rb"\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)(?:\?\S{0,999})?\s*$)",
             "is a list of other files: name a video file",
         ),
         (rb"%PDF", "is a PDF document: name a video file"),
@@ -91,7 +97,7 @@ UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".t
 """Suffixes of downloads that are not finished."""
 TS_PACKETS = (188, 192, 204)
 """Bytes of a packet of a transport stream: usually, with a time code (M2TS), with check bytes."""
-SYNC = b"\x47"
+SYNC = 0x47
 """The byte with which each of them begins."""
 NULL_STREAM = 0x1FFF
 FEWEST_PACKETS = 8
@@ -110,7 +116,7 @@ def what_it_is(path: Path) -> str | None:
             start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
             known = next((told for kind, told in KINDS if kind.match(start)), None)
             known = known or _picture(file, head) or _cut_off(file, head, path.stat().st_size)
-        if known is None and is_encrypted_mp4(path):
+        if known is None and (is_encrypted_mp4(path) or _is_scrambled(head)):
             known = ENCRYPTED
     except (OSError, struct.error, ValueError):
         return None
@@ -172,21 +178,17 @@ def is_encrypted(path: Path, kind: str) -> bool:
 
 def _is_scrambled(head: bytes) -> bool:
     """Tell whether a transport stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
-    places = (
-        (at, size)
-        for size in TS_PACKETS
-        for at in range(size)
-        if head[at::size][:8].count(SYNC) == 8
-    )
-    at, size = next(places, (0, 0))
-    if not size:
-        return False
     packets: Counter[int] = Counter()
     scrambled: Counter[int] = Counter()
+    for size in TS_PACKETS:
+        found = re.search(rb"(?:\x47.{%d}){8}" % (size - 1), head, re.DOTALL)
+        if found:
+            break
+    else:
+        return False
+    at = found.start()
     while at + size < len(head):
-        if (
-            not head[at] == head[at + size] == SYNC[0]
-        ):  # bytes were lost here, or another file begins
+        if not head[at] == head[at + size] == SYNC:  # bytes were lost here, or a file was joined
             at += 1
             continue
         number = (head[at + 1] & 0x1F) << 8 | head[at + 2]

@@ -153,6 +153,10 @@ def measured_end(
         except (struct.error, *DECODE_ERRORS) as error:
             raise Distrust("is damaged at its end") from error
         return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
+    if container_kind(container) == "mov" and len(stream.index_entries):
+        last_sample = stream.index_entries[len(stream.index_entries) - 1]
+        if last_sample.pos + last_sample.size > path.stat().st_size:
+            raise Distrust("is cut off")
     promise = promised(container, stream, origin)
     start = Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in.

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -27,6 +28,13 @@ SAMPLE_ENTRY = 8 + 8 + 78
 """Bytes of a sample description and of its first, visual entry before the boxes in it."""
 DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
 """Boxes of MP4 that tell of Dolby Vision, and names of the same in Matroska."""
+DOLBY_DESCRIPTOR = re.compile(
+    rb"[\x06\x24][\xe0-\xff].[\xf0-\xff].(?:\x05\x04\w{4})*\xb0[\x05-\x10]([\x01-\x03].{4})",
+    re.DOTALL,
+)
+"""The same in the table of a transport stream, behind a type, a number and names."""
+HEAD_BYTES = 1 << 20
+"""Bytes at the start of a file in which it shows what the file is."""
 OWN_COLOURS = {5, 10}
 """Profiles of Dolby Vision whose pictures may be in colours of its own (IPTPQc2)."""
 
@@ -242,21 +250,24 @@ def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
         number: The id of its track.
         index: The place of the track.
     """
+    record = b""
     with suppress(OSError, struct.error), path.open("rb") as file:
-        start = 0
         if kind == "mov":
-            start = next(
-                (box.start for box in boxes_of_track(file, number) if box.kind in DOLBY), 0
-            )
+            for box in boxes_of_track(file, number):
+                if box.kind in DOLBY:
+                    file.seek(box.start)
+                    record = file.read(5)
         elif kind == "matroska":
             added = _fields(file, index, ADDITIONS)
-            is_dolby = _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY
-            start = added[ADDED_DATA].start if is_dolby and ADDED_DATA in added else 0
-        if start:  # of two bytes of version, a profile in seven bits, …, and what others can show
-            file.seek(start)
-            head = file.read(5)
-            return len(head) == 5 and head[2] >> 1 in OWN_COLOURS and head[4] >> 4 == 0
-    return False
+            if ADDED_DATA in added and _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY:
+                file.seek(added[ADDED_DATA].start)
+                record = file.read(5)
+        elif kind == "mpegts":
+            found = DOLBY_DESCRIPTOR.search(file.read(HEAD_BYTES))
+            if found:
+                record = found[1]
+    # Two bytes of version, a profile in seven bits, …, and which other screens can show it.
+    return len(record) == 5 and record[2] >> 1 in OWN_COLOURS and record[4] >> 4 == 0
 
 
 class Holes:

@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -24,7 +25,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from atlaskit.video.readers import LETTERBOX, Pixels, Size, letterboxed
-from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket
+from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket, packet_of
 from atlaskit.video.readers.colour import (
     BT709,
     FULL,
@@ -35,12 +36,14 @@ from atlaskit.video.readers.colour import (
     matrix_of,
     to_sdr,
 )
-from atlaskit.video.readers.container import DECODE_ERRORS
+from atlaskit.video.readers.container import DECODE_ERRORS, codec_of
 from atlaskit.video.readers.headers import boxes_of_track, crop_of
 
 SAME_SHAPE = 0.02
 """Shapes that differ by less are the same: players and encoders round them."""
 OPAQUE = 255
+EXIF = re.compile(rb"Exif(?=\0\0)|eXIf")
+"""Names of EXIF data in JPEG and PNG. It hides how the container turns a picture."""
 
 
 class Orientation(NamedTuple):
@@ -105,12 +108,17 @@ def orientation_of(
     crop = (0, 0, 0, 0)
     context.thread_count = 1
     context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
+    for packet in packets:
+        with suppress(*DECODE_ERRORS):
+            frames = context.decode(packet)
+            if frames:
+                found = _turn_of(frames[0])
+                if packet is not None and EXIF.search(memoryview(packet)):
+                    plain = packet_of(EXIF.sub(b"none", bytes(packet)), codec_of(stream))
+                    told = _turn_of(context.decode(plain)[0])
+                    found = found if told == UPRIGHT else told
+                break
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
-        for packet in packets:
-            with suppress(*DECODE_ERRORS):
-                if frames := context.decode(packet):
-                    found = _turn_of(frames[0], file if kind == "mov" else None, stream.id)
-                    break
         if kind == "mov":
             crop = _aperture(file, stream.id, coded)
         elif kind == "matroska":
@@ -121,24 +129,16 @@ def orientation_of(
     return found
 
 
-def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientation:
-    """Return how a frame is turned, by its own data.
-
-    By the header of a movie's track, if PyAV cannot return any because some is of a kind that it
-    does not know, such as EXIF.
-    """
-    matrix: Sequence[int] = ()
+def _turn_of(frame: VideoFrame) -> Orientation:
+    """Return how a frame is turned, by the data beside it."""
     try:
         data = frame.side_data.get("DISPLAYMATRIX")
-        matrix = struct.unpack("9i", bytes(cast("Any", data))) if data is not None else ()
-    except ValueError:
-        header = next(boxes_of_track(file, number), None) if file else None
-        if file and header:  # it ends with the matrix, the width and the height
-            file.seek(header.end - 44)
-            matrix = struct.unpack(">9i", file.read(36))
-    if matrix:
-        return turned_by(matrix[0], matrix[1], matrix[3], matrix[4])
-    return UPRIGHT
+    except ValueError:  # PyAV returns none if it does not know the kind of one, such as EXIF
+        return Orientation(round(frame.rotation / 90) % 4)
+    if data is None:
+        return UPRIGHT
+    matrix = struct.unpack("9i", bytes(cast("Any", data)))
+    return turned_by(matrix[0], matrix[1], matrix[3], matrix[4])
 
 
 def _aperture(file: BinaryIO, number: int, coded: Size) -> tuple[int, int, int, int]:
