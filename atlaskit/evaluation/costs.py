@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind
-from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import groups, interval
 from atlaskit.models.protocol import Usage, now_s
 
@@ -48,21 +47,23 @@ def estimate(
     """
     import pandas as pd
 
-    needed: dict[str, pd.Series] = {}
+    needed: dict[str, tuple[pd.Series, pd.Series]] = {}
     for amount in ("calls", "tokens", "usd"):
         if amount in rows:
-            needed[amount] = rows[amount]
-            if f"video_{amount}" in rows:
+            of_question = rows[amount]
+            if f"video_{amount}" in rows:  # of which each question bears its share in all
                 prepared = rows[f"video_{amount}"].fillna(0)
-                needed[amount] = rows[amount] - prepared + prepared * videos / questions
+                of_question = rows[amount] - prepared + prepared * videos / questions
+            needed[amount] = (of_question, rows["video"])
     if "calls_paid" in rows:
         paid = rows[rows["calls_paid"].fillna(0) >= rows["calls"]]
         if paid["calls"].sum() > 0:
-            needed["hours"] = paid["seconds"] / 3600 / parallel
+            needed["hours"] = (paid["seconds"] / 3600 / parallel, paid["video"])
     table = []
-    for amount, values in needed.items():
-        asked = rows.loc[values.index, "video"].tolist()
-        mean, low, high = interval(values.to_numpy(float), asked, are_shares=False, level=level)
+    for amount, (values, clusters) in needed.items():
+        mean, low, high = interval(
+            values.to_numpy(float), clusters.tolist(), are_shares=False, level=level
+        )
         table.append(
             {
                 "amount": amount,
@@ -209,16 +210,18 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
         by: Column or columns to group by.
 
     Returns:
-        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`,
-        `videos`, and for calls and tokens: `question_…`, the mean of what is paid for each
-        question; `video_…`, the mean of what is paid once for a video; and `calls`, `tokens`, the
-        mean of a question with its share of its video, which all questions of the table about the
-        video share equally. The same for `usd` where `evaluate` got prices. Then, of a question
-        with its share of its video, tokens of images, of other text in prompts, from the prefix
-        cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
-        in which a server answered, `queue_seconds` in which calls waited for their turn,
-        `frames_decoded`, `decoding_seconds` of all threads, and `seconds` in all; little where
-        replies and frames came from the cache.
+        One row for each group, or a single row without `by`. Its columns are those of `by`, and
+
+        * `questions` and `videos`, how many there are;
+        * `question_calls`, the mean of what is paid for each question; `video_calls`, the mean of
+          what is paid once for a video; and `calls`, the mean of a question with its share of its
+          video, which is the same for all questions of the table about it; likewise for `tokens`,
+          and for `usd` if `evaluate` got prices;
+        * `image_tokens`, `text_tokens` (other tokens of prompts), `cached_tokens` (those of both in
+          the server's prefix cache) and `completion_tokens`, of a question with its share;
+        * means of this execution: `model_seconds`, in which a server answered; `queue_seconds`, in
+          which calls waited for their turn; `frames_decoded`; `decoding_seconds`, of all threads;
+          and `seconds` in all. They are small if replies and frames came from the cache.
 
     Raises:
         InputError: If the table lacks a column, or has no rows.
@@ -238,10 +241,6 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
 
 def cost_of(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of `costs` for the rows of one group."""
-    if rows.empty:
-        raise InputError(
-            "There are no rows, so there is no cost; check the filters that were applied."
-        )
     videos = _videos(rows)
     found: dict[str, Any] = {"questions": len(rows), "videos": len(videos)}
     amounts = list(COUNTED)

@@ -42,7 +42,7 @@ COLUMNS = (
     *("unseen", "overlooked", "mistaken", "premature", "latched", "stop"),
 )
 """Columns of a table of failures."""
-SHOWN = 16
+MOST_SHOWN = 16
 """The most frames on a sheet of the evidence."""
 TRUTH_PX = 320
 """Side of a frame on a sheet of the truth, in pixels."""
@@ -119,8 +119,8 @@ class FailureMode:
 
     @property
     def kept(self) -> Sheet:
-        """A sheet of the run's evidence: the SHOWN most confident frames."""
-        return replace(self.result.sheet, scratchpad=self.result.evidence.surest(SHOWN))
+        """A sheet of the run's evidence: the MOST_SHOWN most confident frames."""
+        return replace(self.result.sheet, scratchpad=self.result.evidence.surest(MOST_SHOWN))
 
     def row(self) -> dict[str, Any]:
         """Return the failure as a row of a table, without the column `who`."""
@@ -233,15 +233,15 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
     unseen = list[Span]()
     overlooked = list[Span]()
     for position in positions:
-        if _any_within(evidence_s, position):
+        if any(_is_in(time_s, position) for time_s in evidence_s):
             continue
-        if _any_within(shown_s, position):
+        if any(_is_in(time_s, position) for time_s in shown_s):
             overlooked.append(position)
         else:
             unseen.append(position)
     mistaken = list[str]()
     for item in result.evidence:
-        if not any(_any_within([item.timestamp_s], position) for position in positions):
+        if not any(_is_in(item.timestamp_s, position) for position in positions):
             mistaken.append(item.label)
     premature = result.stop == "sufficient" and bool(unseen or overlooked)
     latched = _is_latched(question, result)
@@ -274,8 +274,8 @@ def _shown_times(result: Result, cache: Cache | None) -> list[float]:
     return sorted(times_s)
 
 
-def _any_within(times_s: Iterable[float], position: Span) -> bool:
-    return any(position[0] <= time_s < position[1] for time_s in times_s)
+def _is_in(time_s: float, position: Span) -> bool:
+    return position[0] <= time_s < position[1]
 
 
 def _is_latched(question: Question, result: Result) -> bool:

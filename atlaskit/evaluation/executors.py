@@ -66,8 +66,6 @@ def on_ray(
 ) -> Generator[tuple[int, Row]]:
     """Run the cases as Ray tasks.
 
-    The cluster is the one that this process has joined, the one at `address`, or a local one.
-
     Each node has its own cache, in `nodes/NAME` below the driver's. Replies, and all else that a
     replay needs, are stored in the driver's cache too as they arrive, and every node looks them up
     there. So neither a lost node nor a later run on another cluster repeats a call.
@@ -77,9 +75,10 @@ def on_ray(
         job: Makes the row of a case.
         parallel: Number of tasks at once.
         cache: The driver's cache, on disk.
-        lost: Makes the row, from the reason, of a case whose node was lost more than MAX_RETRIES
-            times.
-        address: The address of the cluster to join; None for the other two.
+        lost: Makes the row of a case that failed because its node was lost more than MAX_RETRIES
+            times; takes the case and the reason.
+        address: The address of the cluster to join; None for the one that this process has joined,
+            or else a local one.
 
     Yields:
         The index of a case and its row, in the order in which they finish.
@@ -147,10 +146,10 @@ def _cluster(address: str | None) -> Iterator[Any]:
         raise InputError(missing('engine="ray"', "ray>=2.40")) from error
     is_joined_here = not ray.is_initialized()
     if is_joined_here:
-        dashboard = None if address else False
+        dashboard = None if address else False  # of a local cluster alone, since others have theirs
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=dashboard)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # what Ray raises if a node does not start has no other type
             name = f"The Ray cluster at {address:.200}" if address else "The Ray cluster"
             why = str(error).splitlines()[0]
             raise InputError(f"{name} cannot be joined: {why}.") from error

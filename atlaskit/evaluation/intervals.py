@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NO_ERROR = 1e-12
 """A standard error so small, relative to the statistic, comes from rounding: nothing varies."""
+NO_ROWS = "There are no rows, so there is no mean; check the filters that were applied."
 Values = Sequence[float] | NDArray[np.float64]
 
 
@@ -276,9 +277,7 @@ def _share_of(odds: float) -> float:
 
 def _check(values: Values, level: float) -> None:
     if not len(values):
-        raise InputError(
-            "There are no rows, so there is no mean; check the filters that were applied."
-        )
+        raise InputError(NO_ROWS)
     missing = int(np.isnan(np.asarray(values, float)).sum())
     if missing:
         raise InputError(
@@ -324,11 +323,16 @@ def groups(
     """Yield the values of `by` and the rows of each group; without `by`, one group of all rows.
 
     Rows that lack a value of `by` are in no group.
+
+    Raises:
+        InputError: The table lacks a column, or has no rows.
     """
     names = list(by or ())
     if isinstance(by, str):
         names = [by]
     check_columns(rows, [*names, *columns])
+    if rows.empty:
+        raise InputError(NO_ROWS)
     if not names:
         yield {}, rows
         return

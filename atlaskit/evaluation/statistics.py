@@ -107,7 +107,7 @@ def accuracy(
 def _mean(rows: pd.DataFrame, column: str, level: float) -> Interval:
     """Return the mean of a column over the rows that have a value; nan if none of them has."""
     counted = rows[_has_value(rows, column)]
-    if len(rows) and counted.empty:
+    if counted.empty:
         return Interval(math.nan, math.nan, math.nan)
     return interval(
         counted[column].to_numpy(float),
@@ -178,7 +178,7 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
         them out.
 
     Raises:
-        InputError: If the table lacks a column.
+        InputError: If the table lacks a column, or has no rows.
 
     Examples:
         >>> table = ak.statistics.compute(rows)
@@ -212,7 +212,7 @@ def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd
         and the `mean` and the standard `deviation` over questions of the share, in [0, 1].
 
     Raises:
-        InputError: If the table lacks a column.
+        InputError: If the table lacks a column, or has no rows.
 
     Examples:
         >>> table = ak.statistics.prefix_hits(rows)
@@ -320,7 +320,7 @@ def compare(
 ) -> Comparison:
     """Compare two methods on the same questions, paired by `id` and `video`.
 
-    A question to which one of them has no value does not count in the difference.
+    A question for which one of them has no value does not count.
 
     Args:
         first: Table of `evaluate` with the first method.
@@ -361,8 +361,8 @@ def compare(
         are_shares=column in SHARES,
         level=level,
     )
-    first_right = pairs["right_first"].to_numpy(bool)
-    second_right = pairs["right_second"].to_numpy(bool)
+    first_right = pairs.loc[known, "right_first"].to_numpy(bool)
+    second_right = pairs.loc[known, "right_second"].to_numpy(bool)
     only_first = int((first_right & ~second_right).sum())
     only_second = int((second_right & ~first_right).sum())
     return Comparison(*difference, only_first, only_second, p)

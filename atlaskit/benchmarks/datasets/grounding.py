@@ -36,7 +36,7 @@ from atlaskit.errors import InputError
 VIDEO = ("video", "video_id", "vid", "video_name", "video_path")
 QUERY = ("query", "question", "sentence")
 INTERVALS = ("intervals", "gt_intervals", "ground_truth", "segments")
-"""Names that a field of CoMET-Bench may have; the first that a row has counts."""
+"""Names that these three fields of CoMET-Bench may have; the first that a row has counts."""
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 Interval = tuple[Seconds, Seconds]
 """An interval of a row: a start and an end in seconds."""
@@ -74,7 +74,8 @@ FOLDERS = {
     "mlvu": ("mlvu", "mlvu/video"),
     "videomme": ("videomme/data", "videomme"),
 }
-"""Where the videos of each source lie, by the source's name in lower case without punctuation."""
+"""Where the videos lie that ExtremeWhenBench takes from each other benchmark, by the benchmark's
+name in lower case without punctuation."""
 ANYWHERE = ("videos", "")
 """Where the videos of all sources lie if a folder does not keep the sources apart."""
 SUBTITLES = ("subtitle", "subtitles")

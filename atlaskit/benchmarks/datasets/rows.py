@@ -124,6 +124,7 @@ MOST_NAMED = 3
 PlacedRow = tuple[str, Any]
 """A row after its place in the file ("row 3", "line 4")."""
 _bad_rows: ContextVar[list[str] | None] = ContextVar("bad rows", default=None)
+"""A sentence about each row that was left out; None outside of `skip_bad`."""
 
 
 @contextmanager
@@ -171,7 +172,7 @@ class Row(BaseModel):
     )
 
     marks: ClassVar[tuple[frozenset[str], ...]] = ()
-    """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
+    """A file belongs to the dataset if one of its rows has at least one field of each set."""
 
     identity: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Sets of fields that two rows share only if they are the same question. The first set of which
@@ -283,7 +284,7 @@ def read_rows(
         if not any(_has_marks(row, row_type) for _, row in rows):
             continue
         has_questions = True
-        earlier = frozenset(seen)
+        earlier = frozenset(seen)  # of other files; in one file, rows with one key are different
         located = ((f"{path}, {place}", row) for place, row in rows)
         for location, valid in _validated(str(path), located, row_type):
             if valid.key not in earlier:
@@ -390,9 +391,11 @@ def _read_file(
         if isinstance(error, BadLineError):
             raise InputError(f"{path}, {error}.") from error
         raise InputError(f"Cannot read {path}: {reason(error)}.") from error
-    if not isinstance(rows, list) and is_certain:
+    if isinstance(rows, list):
+        return rows
+    if is_certain:
         raise InputError(f"{path} must hold a list of rows; got {type(rows).__name__}.")
-    return rows if isinstance(rows, list) else []
+    return []
 
 
 def _read_text(path: Path, parse_line: LineParser | None) -> Any:
@@ -412,7 +415,9 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
         try:
             return _placed_lines(text, parse_json)
         except BadLineError as error:
-            raise (whole_error if error.is_first and path.suffix != ".jsonl" else error) from None
+            if error.is_first and path.suffix != ".jsonl":  # it does not consist of lines either
+                raise whole_error from None
+            raise error from None
     if path.suffix == ".jsonl" and isinstance(content, dict):
         content = [content]
     return _placed(content) if isinstance(content, list) else content
