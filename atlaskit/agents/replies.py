@@ -124,10 +124,11 @@ class ReviewReply(Read):
             return False
         if not self.choices:
             return True
-        proven = {
-            choice.choice: set(choice.supporting) for choice in self.choices if choice.sufficient
-        }
-        return len(proven) == 1 and not set(self.conclusion.supporting).isdisjoint(*proven.values())
+        proven = {each.choice: each.supporting for each in self.choices if each.sufficient}
+        if len(proven) != 1:
+            return False
+        (supporting,) = proven.values()
+        return not set(supporting).isdisjoint(self.conclusion.supporting)
 
     @property
     def labels_to_erase(self) -> list[str]:
@@ -164,8 +165,8 @@ class DecisionReply(AnswerFields):
     @property
     def cited(self) -> list[Label]:
         """The cited frames, each once: labels, or cells of the root grid."""
-        weighed = [each.supporting for each in self.weighed if each.choice == self.answer]
-        return list(dict.fromkeys(chain(*weighed) if weighed else self.supporting))
+        cited = [each.supporting for each in self.weighed if each.choice == self.answer]
+        return list(dict.fromkeys(chain(*(cited or [self.supporting]))))
 
 
 class PlanReply(Read):

@@ -70,9 +70,9 @@ def export(
         >>> ak.export([result], "found.edl")
         >>> ak.export(rows, "found.json")
     """
-    known = {
-        one_line(each.name): each for each in ([videos] if isinstance(videos, Video) else videos)
-    }
+    if isinstance(videos, Video):
+        videos = [videos]
+    known = {one_line(video.name): video for video in videos}
     passages = list[Passage]()
     for each in _each(what):
         if isinstance(each, Result):
@@ -130,13 +130,16 @@ def passages_of_rows(
 def _of_row(row: Mapping[str, Any], video: Video | None) -> Iterator[Passage]:
     """Yield the passages of one row: its answer, then the evidence of its run."""
     about: dict[str, Any] = {"question": str(row["question"]), "video": str(row["video"])}
-    about["fps"] = None if video is None else video.fps
-    end_s = 0.0 if video is None else video.duration_s
+    end_s = 0.0
+    if video is not None:
+        about["fps"] = video.fps
+        end_s = video.duration_s
     method = str(row.get("method") or "")
     spans = spans_of(row["prediction"])
     for span_s in spans:
         yield Passage(*span_s, about["question"], kind="answer", label=method, **about)
-    for kind, words in (("answer", row.get("answer")), ("truth", row.get("truth"))):
+    for kind in ("answer", "truth"):
+        words = row.get(kind)
         if isinstance(words, str) and words and not (spans and kind == "answer"):
             yield Passage(0.0, end_s, words, as_kind(kind), label=method, is_whole=True, **about)
     trace = row.get("trace")

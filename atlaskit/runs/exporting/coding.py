@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import mimetypes
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,8 @@ Videos = Mapping[str, Video]
 """The videos that are known, by name."""
 ASIDE = ("label", "confidence", "question")
 """The contents of ELAN's tiers below a tier of passages."""
+MOST_LEVELS = 40
+"""The most levels of annotations that refer to others; in a broken file they may go in circles."""
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 
 
@@ -73,27 +76,46 @@ def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
     header = ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     for name in filter(None, videos_of(passages)):
         path = path_of(videos.get(name))
-        media = {"MEDIA_URL": path.absolute().as_uri()} if path is not None else {"MEDIA_URL": name}
-        media["MIME_TYPE"] = mimetypes.guess_type(path or name)[0] or "unknown"
-        media["RELATIVE_MEDIA_URL"] = f"./{path.name if path is not None else name}"
+        url = name
+        file_name = name
+        if path is not None:
+            url = path.absolute().as_uri()
+            file_name = path.name
+        media = {
+            "MEDIA_URL": url,
+            "MIME_TYPE": mimetypes.guess_type(path or name)[0] or "unknown",
+            "RELATIVE_MEDIA_URL": f"./{file_name}",
+        }
         ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", media)
     order = ElementTree.SubElement(root, "TIME_ORDER")
     count = 0
     for kind in KINDS:
-        of_lane = dict[int, list[Passage]]()
+        of_lane = defaultdict[int, list[Passage]](list)
         for lane, passage in lanes(each for each in passages if each.kind == kind):
-            of_lane.setdefault(lane, []).append(passage)
+            of_lane[lane].append(passage)
         for lane, group in sorted(of_lane.items()):
             count = _add_tier(root, order, numbered(kind, lane), group, count)
-    for name, constraint in (("passages", None), ("aside", "Symbolic_Association")):
-        linguistic = {"LINGUISTIC_TYPE_ID": name, "TIME_ALIGNABLE": str(constraint is None).lower()}
-        linguistic |= {
-            "GRAPHIC_REFERENCES": "false",
-            **({"CONSTRAINTS": constraint} if constraint else {}),
-        }
-        ElementTree.SubElement(root, "LINGUISTIC_TYPE", linguistic)
-    told = "1-1 association with a parent annotation"
-    ElementTree.SubElement(root, "CONSTRAINT", STEREOTYPE="Symbolic_Association", DESCRIPTION=told)
+    ElementTree.SubElement(
+        root,
+        "LINGUISTIC_TYPE",
+        LINGUISTIC_TYPE_ID="passages",
+        TIME_ALIGNABLE="true",
+        GRAPHIC_REFERENCES="false",
+    )
+    ElementTree.SubElement(
+        root,
+        "LINGUISTIC_TYPE",
+        LINGUISTIC_TYPE_ID="aside",
+        TIME_ALIGNABLE="false",
+        GRAPHIC_REFERENCES="false",
+        CONSTRAINTS="Symbolic_Association",
+    )
+    ElementTree.SubElement(
+        root,
+        "CONSTRAINT",
+        STEREOTYPE="Symbolic_Association",
+        DESCRIPTION="1-1 association with a parent annotation",
+    )
     ElementTree.indent(root)
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
@@ -112,33 +134,29 @@ def _add_tier(
     for passage in passages:
         count += 1
         parent = f"a{count}"
-        slots = [f"ts{2 * count - 1}", f"ts{2 * count}"]
+        start = f"ts{2 * count - 1}"
+        end = f"ts{2 * count}"
         start_ms = round(passage.start_s * 1000)
-        for slot, time_ms in zip(
-            slots, (start_ms, max(start_ms + 1, round(passage.end_s * 1000))), strict=True
-        ):
+        end_ms = max(start_ms + 1, round(passage.end_s * 1000))
+        for slot, time_ms in ((start, start_ms), (end, end_ms)):
             ElementTree.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time_ms))
-        ids = {"ANNOTATION_ID": parent, "TIME_SLOT_REF1": slots[0], "TIME_SLOT_REF2": slots[1]}
+        ids = {"ANNOTATION_ID": parent, "TIME_SLOT_REF1": start, "TIME_SLOT_REF2": end}
         _annotate(tier, "ALIGNABLE_ANNOTATION", ids, passage.text)
         for field in ASIDE:
             value = getattr(passage, field)
             if value in (None, ""):
                 continue
             if field not in below:
-                own = {
-                    "TIER_ID": f"{name} {field}",
-                    "PARENT_REF": name,
-                    "LINGUISTIC_TYPE_REF": "aside",
-                }
-                below[field] = ElementTree.Element("TIER", own)
+                below[field] = ElementTree.Element(
+                    "TIER",
+                    TIER_ID=f"{name} {field}",
+                    PARENT_REF=name,
+                    LINGUISTIC_TYPE_REF="aside",
+                )
             count += 1
             ids = {"ANNOTATION_ID": f"a{count}", "ANNOTATION_REF": parent}
-            _annotate(
-                below[field],
-                "REF_ANNOTATION",
-                ids,
-                value if isinstance(value, str) else repr(value),
-            )
+            text = value if isinstance(value, str) else repr(value)
+            _annotate(below[field], "REF_ANNOTATION", ids, text)
     root.extend(below.values())
     return count
 
@@ -198,10 +216,8 @@ def read_eaf(text: str) -> list[Passage]:
         if match and match[2]:
             asides.setdefault(to, {})[match[2]] = value
             continue
-        steps = 0
-        while to in refers and steps < len(KINDS) * 10:
-            to = refers[to]
-            steps = steps + 1
+        for _ in range(MOST_LEVELS):
+            to = refers.get(to, to)
         if to in spans:
             spans[identifier] = spans[to]
             found.append((identifier, name, value))
@@ -238,24 +254,20 @@ def _annotated(
 
 
 def _milliseconds(text: str | None) -> float | None:
-    """Return the seconds of a text of milliseconds; None if it is none."""
-    return (
-        int(text) / 1000
-        if text is not None and re.fullmatch(r"-?\d{1,12}", text, re.ASCII)
-        else None
-    )
+    """Return the seconds of a text of milliseconds; None for any other text."""
+    if text is None or not re.fullmatch(r"-?\d{1,12}", text, re.ASCII):
+        return None
+    return int(text) / 1000
 
 
 def _slots(root: ElementTree.Element) -> dict[str, float]:
     """Return the second of each time slot."""
-    slots = [
-        (each.get("TIME_SLOT_ID", ""), _milliseconds(each.get("TIME_VALUE")))
-        for each in root.iter("TIME_SLOT")
-    ]
     times_s = dict[str, float]()
     open_ = list[str]()
     last_s = 0.0
-    for name, time_s in slots:
+    for slot in root.iter("TIME_SLOT"):
+        name = slot.get("TIME_SLOT_ID", "")
+        time_s = _milliseconds(slot.get("TIME_VALUE"))
         if time_s is None:
             open_.append(name)
             continue
@@ -299,18 +311,19 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
             if codes[event[2]] or number % 2 == 0:
                 kept.append(event)
         observation["events"] = kept
-    behaviours = {
-        str(number): {
-            **{
-                "type": "State event" if is_state else "Point event",
-                "key": "",
-                "code": code,
-                "description": "",
-            },
-            **{"color": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""},
+    behaviours = dict[str, Any]()
+    for code, is_state in codes.items():
+        behaviours[str(len(behaviours))] = {
+            "type": "State event" if is_state else "Point event",
+            "key": "",
+            "code": code,
+            "description": "",
+            "color": "",
+            "category": "",
+            "modifiers": {},
+            "excluded": "",
+            "coding map": "",
         }
-        for number, (code, is_state) in enumerate(codes.items())
-    }
     project = {
         "time_format": "hh:mm:ss",
         "project_date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
@@ -338,12 +351,12 @@ def _observation(
     video = videos.get(name)
     path = path_of(video)
     file = str(path.absolute()) if path is not None else name
-    fps = (
-        video.fps
-        if video is not None
-        else next((each.fps for each in passages if each.video == name), None)
-    )
-    last_s = max((event[0] for event in events), default=0.0)
+    if video is not None:
+        fps: float | None = video.fps
+        length_s = video.duration_s
+    else:
+        fps = next((each.fps for each in passages if each.video == name), None)
+        length_s = max((event[0] for event in events), default=0.0)
     return {
         "file": {"1": [file] if file else [], **{str(player): [] for player in range(2, 9)}},
         "type": "MEDIA",
@@ -360,7 +373,7 @@ def _observation(
         "image_display_duration": 1,
         "close_behaviors_between_videos": False,
         "media_info": {
-            "length": {file: video.duration_s if video is not None else last_s},
+            "length": {file: length_s},
             "fps": {file: fps or 25.0},
             "hasVideo": {file: True},
             "hasAudio": {file: False},
@@ -380,18 +393,18 @@ def read_boris(text: str) -> list[Passage]:
     if not isinstance(observations, dict):
         raise InputError("it is no project of BORIS.")
     behaviours = project.get("behaviors_conf")
-    states = {
-        str(each.get("code"))
-        for each in (behaviours.values() if isinstance(behaviours, dict) else ())
-        if isinstance(each, dict) and "state" in str(each.get("type")).lower()
-    }
+    states = set[str]()
+    for each in behaviours.values() if isinstance(behaviours, dict) else ():
+        if isinstance(each, dict) and "state" in str(each.get("type")).lower():
+            states.add(str(each.get("code")))
     passages = list[Passage]()
     for observation in observations.values():
         if not isinstance(observation, dict):
             raise InputError("an observation is no object.")
         video = _medium(observation)
         offset_s = observation.get("time offset")
-        offset_s = offset_s if isinstance(offset_s, int | float) and abs(offset_s) < 1e7 else 0.0
+        if not isinstance(offset_s, int | float) or abs(offset_s) >= 1e7:
+            offset_s = 0.0
         events = list[Event]()
         for event in observation.get("events") or []:
             match event:
@@ -431,23 +444,17 @@ def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
         video = videos.get(name)
         clock = clock_of(video, own[0].fps)
         path = path_of(video)
-        results = [
-            (each.kind in ("answer", "evidence"), _region(number, each, clock))
-            for number, each in enumerate(own)
-        ]
-        predicted = [region for is_model, region in results if is_model]
-        annotated = [region for is_model, region in results if not is_model]
-        data = {
-            "video": str(path.absolute()) if path is not None else name,
-            "fps": float(clock.rate),
-        }
-        task: dict[str, Any] = {"data": data}
-        task |= (
-            {"predictions": [{"model_version": "atlaskit", "result": predicted}]}
-            if predicted
-            else {}
-        )
-        task |= {"annotations": [{"result": annotated}]} if annotated else {}
+        predicted = list[dict[str, Any]]()
+        annotated = list[dict[str, Any]]()
+        for number, each in enumerate(own):
+            group = predicted if each.kind in ("answer", "evidence") else annotated
+            group.append(_region(number, each, clock))
+        file = name if path is None else str(path.absolute())
+        task: dict[str, Any] = {"data": {"video": file, "fps": float(clock.rate)}}
+        if predicted:
+            task["predictions"] = [{"model_version": "atlaskit", "result": predicted}]
+        if annotated:
+            task["annotations"] = [{"result": annotated}]
         tasks.append(task)
     return (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -455,7 +462,7 @@ def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
 def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
     first, after = clock.span(passage.start_s, passage.end_s)
     meta = {"text": [passage.text], "atlaskit": passage.to_json() | {"range": [first, after]}}
-    region = {
+    region: dict[str, Any] = {
         "id": f"atlaskit-{number}",
         "from_name": "timeline",
         "to_name": "video",
@@ -466,7 +473,9 @@ def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
         },
         "meta": meta,
     }
-    return region | ({} if passage.confidence is None else {"score": passage.confidence})
+    if passage.confidence is not None:
+        region["score"] = passage.confidence
+    return region
 
 
 def read_label_studio(
@@ -477,7 +486,7 @@ def read_label_studio(
     Args:
         tasks: The value of the JSON.
         video: The video that it is about, whose frames it counts.
-        fps: Frames per second, where the tasks do not tell them; Label Studio's own default is 24.
+        fps: Frames per second if the tasks do not state them; Label Studio's own default is 24.
 
     Raises:
         InputError: It is of another form, or the rate is not known.
@@ -487,25 +496,26 @@ def read_label_studio(
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise InputError("a task of Label Studio has data.")
         data = task["data"]
-        told = data.get("fps", fps)
-        told = told if isinstance(told, int | float) and 0 < told < 1e5 else fps
+        rate = data.get("fps")
+        if not isinstance(rate, int | float) or not 0 < rate < 1e5:
+            rate = fps
         source = str(data.get("video") or "").replace("\\", "/").rpartition("/")[2]
         for group in (*_list(task, "annotations"), *_list(task, "predictions")):
             for region in _list(group, "result"):
                 match region:
                     case {"value": {"ranges": [*ranges], "timelinelabels": [*labels]}}:
-                        clock = clock_of(None if video is None else video.locate(0.0)[0], told)
-                        passages += _regions(
-                            region, ranges, str(labels[0]) if labels else "", clock, source
-                        )
+                        clock = clock_of(None if video is None else video.locate(0.0)[0], rate)
+                        label = str(labels[0]) if labels else ""
+                        passages += _regions(region, ranges, label, clock, source)
     return passages
 
 
 def _regions(
     region: dict[str, Any], ranges: Sequence[Any], label: str, clock: Any, video: str
 ) -> Iterator[Passage]:
-    meta = region.get("meta") if isinstance(region.get("meta"), dict) else {}
-    assert isinstance(meta, dict)
+    meta = region.get("meta")
+    if not isinstance(meta, dict):
+        meta = {}
     texts = meta.get("text")
     text = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts or "")
     for each in ranges:
@@ -515,12 +525,9 @@ def _regions(
                 end_s = clock.seconds(max(first, last))
                 ours = meta.get("atlaskit")
                 if isinstance(ours, dict):
-                    moved = (
-                        {}
-                        if ours.get("range") == [first - 1, last]
-                        else {"start_s": start_s, "end_s": end_s}
-                    )
-                    yield Passage.from_json({**ours, **moved})
+                    if ours.get("range") != [first - 1, last]:  # a person moved it
+                        ours = {**ours, "start_s": start_s, "end_s": end_s}
+                    yield Passage.from_json(ours)
                     continue
                 yield Passage(start_s, end_s, text, label=label, video=video, fps=float(clock.rate))
             case _:
