@@ -84,8 +84,8 @@ COMMANDS = {
         "re-run the paper's tables and figures on LongVideoBench or Video-MME",
     ),
 }
-"""Of each command, in the order of --help: the function of `atlaskit.cli` that adds it, and what
-the command is for. Its module is imported once the command is run."""
+"""By command, in the order of --help: the function in `atlaskit.cli` that adds the command, and the
+purpose of the command. The module is imported when the command is run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -139,7 +139,7 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
 
 
 def _shown(message: object) -> str:
-    """Return a message as a terminal only displays it: names of files in it are a stranger's."""
+    """Return a message without unprintable characters: names of files in it are untrusted."""
     return "\n".join(map(printable, str(message).splitlines()))
 
 
@@ -148,6 +148,20 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+
+    def format_help(self) -> str:
+        """Return the help; its usage line names the arguments, and the list below the options."""
+        words = ["%(prog)s [options]"]
+        for action in self._actions:
+            name = action.metavar or action.dest
+            if action.option_strings and action.required:
+                words.append(f"{action.option_strings[0]} {name}")
+            elif not action.option_strings:
+                rest = f"{name} ..." if action.required else f"[{name} ...]"
+                forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", "A...": rest}
+                words.append(forms.get(str(action.nargs), str(name)))
+        self.usage = " ".join(words)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and exit with status 2."""
@@ -158,7 +172,7 @@ def _parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
     Args:
-        wanted: The commands whose arguments it knows; of the others it knows what they are for.
+        wanted: The commands whose arguments it knows. Of the others it knows the purpose.
     """
     about = "Ask a vision-language model about long videos by searching contact sheets."
     parser = _Parser(prog="atlaskit", description=about)

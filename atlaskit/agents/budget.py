@@ -209,7 +209,9 @@ class Meter:
         left = self.calls_left()
         if left is None:
             return MAX_ATTEMPTS
-        return max(1, min(MAX_ATTEMPTS, left - DECISION_CALLS * (not is_decision)))
+        if not is_decision:
+            left -= DECISION_CALLS
+        return max(1, min(MAX_ATTEMPTS, left))
 
     def tokens_left(self) -> dict[Amount, float]:
         """Return the tokens that workers may still use, for each way of counting that has a limit.

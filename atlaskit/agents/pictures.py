@@ -45,7 +45,7 @@ AT_ONCE = 16
 LONGEST_TEXT = 200
 """Characters of the text of one frame."""
 SEEN = Kind("seen", 1)
-"""A scout's findings in a film's frames. Left out: where the frames lie in a playlist."""
+"""A scout's findings in a film's frames. Not in the key: where the film lies in a playlist."""
 
 
 class Embeds(Protocol):

@@ -227,9 +227,12 @@ def relevance(sight: Sight, said: Sequence[Line] | None = None) -> list[float]:
     scores = Index([_Text(line.text) for line in lines]).scores(" ".join(query)).tolist()
     spread = list(scores)
     for at in range(1, len(lines)):
-        if lines[at].start_s - lines[at - 1].end_s <= NEAR_S:
-            spread[at] += NEIGHBOUR * scores[at - 1] * (scores[at - 1] <= scores[at])
-            spread[at - 1] += NEIGHBOUR * scores[at] * (scores[at] <= scores[at - 1])
+        if lines[at].start_s - lines[at - 1].end_s > NEAR_S:
+            continue
+        if scores[at - 1] <= scores[at]:
+            spread[at] += NEIGHBOUR * scores[at - 1]
+        if scores[at] <= scores[at - 1]:
+            spread[at - 1] += NEIGHBOUR * scores[at]
     enough = ENOUGH_WORDS * math.log1p((len(lines) - 0.5) / 1.5) / (1 + K1)
     return [round(min(1.0, score / enough), 6) for score in spread]
 

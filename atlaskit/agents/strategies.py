@@ -1,6 +1,9 @@
 """The strategies dfs, bfs and beam, which choose the regions of a round, and `Frontier`, the
 priority queue of open regions with virtual loss from which they choose (paper §3.2).
 
+A region is a grid below the root, to which one worker is sent. The frontier ranks regions by the
+scores that the master gives to root cells and by the priors that scouts give.
+
 `ak.Search(traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from
 the words of the question), or any function of this form:
 
@@ -28,7 +31,7 @@ from atlaskit.errors import InputError, check_whole
 __all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
-"""The score that a prior of 1 is worth. A region with a higher score of the master comes first."""
+"""The score of the master to which a prior of 1 is equal."""
 Source = Literal["root", "marked", "suggested"]
 """Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
@@ -37,7 +40,7 @@ VIRTUAL_LOSS = 1.0
 NEIGHBOUR_LOSS = 0.25
 """Penalty of a region while an adjacent one is explored.
 
-It halves with each length of that region that lies between the two.
+It halves with each multiple of that region's length that lies between the two.
 """
 
 
@@ -48,21 +51,25 @@ class Region:
     grid: Grid
     source: Source = "root"
     score: float | None = None
-    """The master's score, in [0, 1]; a region without one (None) and without a prior is not handed
-    out."""
+    """The master's score, in [0, 1]; None before it gave one. A region without a score and without
+    a prior is not chosen."""
     prior: float = 0.0
-    """The scouts' score of it, in [0, 1]; 0 without a hint."""
+    """The scouts' score, in [0, 1]; 0 without a hint."""
     order: int = 0
-    """Position in order of arrival; of two regions with one priority, the lower goes first."""
+    """Position in the queue. Of two regions with equal priority, the lower position comes first."""
 
     @property
     def worth(self) -> float | None:
         """The master's score or the weighted prior, whichever is higher; None without either."""
-        return max(self.score or 0.0, PRIOR_WEIGHT * self.prior) if self.prior else self.score
+        if not self.prior:
+            return self.score
+        return max(self.score or 0.0, PRIOR_WEIGHT * self.prior)
 
     def is_ready(self, highest: float) -> bool:
         """Return whether it can be chosen, given the highest score of all open regions."""
-        return self.score is not None or (self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest)
+        if self.score is not None:
+            return True
+        return self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest
 
 
 class Frontier:
@@ -71,11 +78,11 @@ class Frontier:
     def __init__(self, cells: Iterable[Grid]) -> None:
         """Queue the grids of the root's cells, without scores."""
         self._open: dict[Grid, Region] = {}
-        self._out: list[Grid] = []
-        self._visits: dict[Grid, Region] = {}
-        self._shown: set[Grid] = set()
+        self._exploring: list[Grid] = []
+        self._visits: dict[Grid, Region] = {}  # as they were when they were assigned
+        self._shown: set[Grid] = set()  # grids that workers saw
         self._reopened: set[Grid] = set()
-        self._arrived = 0
+        self._arrived = 0  # the next position in the queue
         self._prior: Callable[[Grid], float] = lambda grid: 0.0
         for cell in cells:
             self._put(Region(cell))
@@ -126,6 +133,7 @@ class Frontier:
             offered: The root cells the master could name. Regions in an offered cell that it did
                 not name lose half of their score.
         """
+        # The named regions exchange the positions that they have in the queue.
         ranking = list(scores)
         named = [region for region in self.open if region.grid.path[0] in scores]
         orders = [region.order for region in named]
@@ -167,7 +175,7 @@ class Frontier:
             among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
         ready = [region for region in self.scored if among(region)]
-        exploring = list(self._out)
+        exploring = list(self._exploring)
         chosen = list[Grid]()
         while ready and len(chosen) < count:
             first = max(ready, key=lambda region: priority(region, exploring))
@@ -179,7 +187,7 @@ class Frontier:
     def hand_out(self, grid: Grid) -> None:
         """Move an open region to those being explored."""
         self._visits[grid] = self._open.pop(grid)
-        self._out.append(grid)
+        self._exploring.append(grid)
 
     def take_back(self, grid: Grid, is_searched: bool, shown: Collection[Grid] = ()) -> None:
         """Remove a region from those being explored, with the grids that its worker saw.
@@ -187,7 +195,7 @@ class Frontier:
         A region whose visit was cut short opens again, but only once. It then has half of its
         score and comes after regions of equal priority, because it may fail again.
         """
-        self._out.remove(grid)
+        self._exploring.remove(grid)
         self._shown |= set(shown)
         if not is_searched and grid not in self._reopened:
             self._reopened.add(grid)
@@ -204,11 +212,13 @@ class Frontier:
                 del self._open[grid]
 
     def _put(self, region: Region) -> None:
-        """Add a region; one that is open already is replaced, in its place."""
-        known = self._open.get(region.grid)
-        order = known.order if known else self._arrived
+        """Add a region to the queue; a region of the same grid is replaced, in its position."""
+        order = self._arrived
+        if region.grid in self._open:
+            order = self._open[region.grid].order
+        else:
+            self._arrived += 1
         self._open[region.grid] = replace(region, prior=self._prior(region.grid), order=order)
-        self._arrived += known is None
 
 
 def priority(region: Region, exploring: Iterable[Grid]) -> float:
@@ -228,6 +238,7 @@ def virtual_loss(grid: Grid, other: Grid) -> float:
 SCAN_STEPS = 4
 """Steps of a worker that scans one level and marks cells for later rounds."""
 BEAM_WIDTH = 8
+"""Regions of each level that a beam search scans, unless the caller sets another number."""
 
 
 @dataclass(frozen=True)

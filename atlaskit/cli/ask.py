@@ -226,7 +226,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
     if subtitles is None:
         if options.transcribe or options.fingerprint is not None:
             subtitles = "none"
-        elif options.language or options.subtitles_track:
+        elif options.language is not None or options.subtitles_track is not None:
             subtitles = "embedded"
     video = open_beside(
         options.video,

@@ -122,7 +122,7 @@ def server_notice(vlm: Model | None) -> Iterator[None]:
     try:
         yield
     finally:
-        server = vlm.kept if isinstance(vlm, Server) else None
+        server = vlm.lasting if isinstance(vlm, Server) else None
         if isinstance(vlm, Server) and server is not None and server.is_listed:
             print(
                 f"atlaskit: the server of {server.name} stays for the next question, until "

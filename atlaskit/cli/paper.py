@@ -168,24 +168,23 @@ class _Table:
     ask: dict[str, Callable[..., pd.DataFrame]]
     """By the name of a row: the function that asks its questions."""
     part: dict[str, Any] = field(default_factory=dict)
+    """The shard on the card of each row; empty without `--shard`."""
     found: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """The answers so far, by the name of the row."""
 
     @property
     def home(self) -> Path:
         """The path with which the names of its files begin."""
         return cast(Path, self.options.out) / f"{self.name}-{self.split}"
 
-    def estimate(self, spending: Spending | None) -> None:
+    def estimate(self, total: Budget) -> None:
         """Print the expected cost of each row, from some of the questions."""
         print(f"\n{self.name}, {self.split}")
-        total = None
-        if spending is not None:
-            total = spending.limits
         rows = print_estimates(self.options, self.ask, self.cases, total)
         more, _ = self.equal_tokens(rows)
         print_estimates(self.options, more, self.cases, total)
 
-    def fill(self, spending: Spending | None) -> None:
+    def fill(self, spending: Spending) -> None:
         """Ask the questions of every row."""
         for name, ask in self.ask.items():
             self.row(name, ask, spending)
@@ -195,11 +194,11 @@ class _Table:
             most = frames_near(wanted)["frames"]
             if wanted > most:
                 print(
-                    f"As many tokens as the search took would be {wanted:,} frames; a request "
-                    f"holds {most:,}."
+                    f"For as many tokens as the search took, uniform would need {wanted:,} "
+                    f"frames; a request holds {most:,}."
                 )
 
-    def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending | None) -> None:
+    def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending) -> None:
         """Ask the questions of one row; `atlaskit browse` can follow the file of its answers."""
         suffix = name.replace(", ", "-").replace(" ", "-")
         path = self.home.with_name(f"{self.home.name}-{suffix}.csv")
@@ -234,10 +233,11 @@ class _Table:
     def equal_tokens(
         self, found: dict[str, pd.DataFrame]
     ) -> tuple[dict[str, Callable[..., pd.DataFrame]], int]:
-        """Return the row of uniform frames that take as many tokens as the search, and how many.
+        """Return a further row: uniform frames for as many tokens as the search took.
 
         Returns:
-            The row, or none if one of the two methods is missing; and the number of frames.
+            The function that asks the row, by its name, and the number of frames that would take as
+            many tokens. Without one of the two methods there is no row.
         """
         tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
         if not tokens.get(UNIFORM) or not tokens.get(VIDEO_RLM):
@@ -280,7 +280,7 @@ class _Table:
 
 
 def _paper(options: argparse.Namespace) -> int:
-    name = dataset_in(options.data).load.__name__  # its key, by which it is one of DATASETS
+    name = dataset_in(options.data).load.__name__  # a loader has the name of its key in DATASETS
     if name not in PROTOCOL:
         raise InputError(f"The paper asks {' and '.join(PROTOCOL)}; {options.data} holds {name}.")
     spec = named_model(options)
@@ -336,7 +336,7 @@ def _paper(options: argparse.Namespace) -> int:
     try:
         if options.estimate is not None:
             for each in made:
-                each.estimate(spending)
+                each.estimate(spending.limits)
             if not agrees(options):
                 return 0
         for each in made:

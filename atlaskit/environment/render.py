@@ -42,13 +42,13 @@ from atlaskit.video.shots import Shots
 from atlaskit.video.video import Sampling, Video
 
 VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
-"""Left out: depth and path, which the interval determines; dead zones beyond the dead cells; and
-the patch that native cells are rounded to, of which their size is the result."""
+"""The image of a grid. Not in the key: depth and path, which the interval determines; dead zones
+beyond the dead cells; and the patch of native cells, which the size of the cells reflects."""
 SHEET = Kind("sheet", 2, lambda _, value: is_jpeg(value), is_image=True)
-"""Left out: descriptions and confidence, which a sheet does not show."""
+"""The image of a scratchpad. Not in the key: description and confidence, which it does not show."""
 STILL = Kind("still", 2, lambda _, value: is_jpeg(value), is_image=True)
 MOMENTS = Kind("moments", 2, is_json(list))
-"""Times of a grid's representative frames. Left out: how it is drawn."""
+"""Times of a grid's representative frames. Not in the key: how the grid is drawn."""
 
 
 Found = TypeVar("Found")

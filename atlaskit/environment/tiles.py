@@ -39,9 +39,9 @@ SHORTEST_PX = 16
 TILE_QUALITY = 95
 """JPEG quality of a tile."""
 TILE = Kind("tile", 2, lambda _, value: not value or is_jpeg(value), is_image=True)
-"""Left out: the playlist that the file is in, and the grid, so that all of them share the tile."""
+"""A frame in the size of a cell. Not in the key: playlist and grid, so that all share the tile."""
 READABLE = Kind("readable", 1, lambda _, value: value in (b"0", b"1"))
-"""Whether a frame can be decoded. Left out: its size."""
+"""Whether a frame can be decoded. Not in the key: its size."""
 
 
 @dataclass(frozen=True)

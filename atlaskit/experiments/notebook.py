@@ -121,7 +121,8 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
 def _bars_of_fixed_width() -> Iterator[None]:
     """Let kernels draw progress bars of one width.
 
-    A kernel measures the terminal it was started from, and keeps what it drew in the executed copy.
+    Without this, a bar has the width of the terminal that started the kernel, and so the executed
+    copy depends on that terminal.
     """
     added = BAR_SIZE.keys() - os.environ.keys()
     for name in added:

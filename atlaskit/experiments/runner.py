@@ -218,7 +218,7 @@ def _runs(
             yield _run(path, out, values, settings)
         return
     print(
-        f"Replaying {len(own)} notebooks, {TOGETHER} at a time; each is shown when it has ended.",
+        f"Replaying at most {TOGETHER} notebooks at a time; each is shown when it has ended.",
         file=sys.stderr,
         flush=True,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, equal_parts
+from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, each_row, equal_parts
 from atlaskit.methods.run import Call, MethodRun, batches, method, sheets
 from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of, with_names
 from atlaskit.models.protocol import ParametricSchema, Request, among
@@ -307,12 +307,8 @@ def _answer(run: MethodRun, scenes: Sequence[Scene], context: int) -> Result:
     if overview:
         parts.append(f"The scenes together: {overview}")
     if findings:
-        parts += ["What was found, by part of the video:", *_rows(findings)]
-    return run.decide_from("\n".join(parts or _rows(scenes)), context)
-
-
-def _rows(items: Iterable[Scene | Finding]) -> tuple[str, ...]:
-    return tuple(item.row for item in items)
+        parts += ["What was found, by part of the video:", *each_row(findings)]
+    return run.decide_from("\n".join(parts or each_row(scenes)), context)
 
 
 def _map(run: MethodRun, scenes: Sequence[Scene]) -> list[Finding]:
@@ -342,7 +338,7 @@ def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], b
     if not candidates:
         return [], False
     rows = {scene.index: scene.row for scene in candidates}
-    call = ReduceCall(run.question, run.video.duration_s, _rows(findings), rows)
+    call = ReduceCall(run.question, run.video.duration_s, each_row(findings), rows)
     answer = run.call(call, [scene.span for scene in candidates])
     if answer is None:  # the scenes that the surest readers named are still known
         return sorted(named[:MOST_SEGMENTS], key=lambda scene: scene.index), False
@@ -355,7 +351,7 @@ def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dic
     if not chosen:
         return {}, ""
     spans = [scene.span for scene in chosen]
-    goal = run.call(GoalCall(run.question, _rows(chosen)), spans)
+    goal = run.call(GoalCall(run.question, each_row(chosen)), spans)
     if goal is None:
         return {}, ""
 
@@ -372,6 +368,6 @@ def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dic
     if not is_global:
         return seen, ""
     (sheet,) = middle_frames(run, chosen)
-    across = OverviewCall(run.question, goal.global_question, _rows(chosen), sheet)
+    across = OverviewCall(run.question, goal.global_question, each_row(chosen), sheet)
     answer = run.call(across, spans, goal.global_question)
     return seen, answer.seen if answer is not None else ""

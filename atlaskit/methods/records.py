@@ -289,4 +289,9 @@ class Row(Protocol):
 
 def rows_of(records: Iterable[Row]) -> str:
     """Return the rows of records as one text."""
-    return "\n".join([record.row for record in records])
+    return "\n".join(each_row(records))
+
+
+def each_row(records: Iterable[Row]) -> tuple[str, ...]:
+    """Return the row of each record."""
+    return tuple(record.row for record in records)

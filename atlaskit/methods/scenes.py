@@ -20,7 +20,14 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.records import Clip, Subject, named_subjects, paragraph, texts_of
+from atlaskit.methods.records import (
+    Clip,
+    Subject,
+    each_row,
+    named_subjects,
+    paragraph,
+    texts_of,
+)
 from atlaskit.methods.run import Call, MethodRun, batches, sheets
 from atlaskit.models.protocol import ParametricSchema, Request, among
 
@@ -224,7 +231,7 @@ def scenes_of(run: MethodRun, clips: Sequence[Clip], longest: int) -> list[Scene
     scenes = [_from_clips(index, group) for index, group in enumerate(groups)]
 
     def call(scene: Scene) -> SceneCall:
-        return SceneCall(run.view(scene.span, SCENE_K), tuple(clip.row for clip in scene.clips))
+        return SceneCall(run.view(scene.span, SCENE_K), each_row(scene.clips))
 
     longer = [scene for scene in scenes if len(scene.clips) > 1]
     for scene, answer in run.answers(longer, call, lambda scene: [scene.span]):

@@ -22,7 +22,7 @@ from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json
 from atlaskit.environment.question import Question, Span
 from atlaskit.errors import FrameError, InputError, check_whole, missing
-from atlaskit.methods.records import Album, Note, rows_of
+from atlaskit.methods.records import Album, Note, each_row, rows_of
 from atlaskit.methods.run import Call, MethodRun, batches, method
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
@@ -158,7 +158,7 @@ def videotree(
 def _broaden(
     run: MethodRun, album: Album, frames: SimilarFrames, count: int, most: int, enough: int
 ) -> dict[Cluster, int]:
-    """Return groups with their relevance: as few as have `enough` of the highest relevance.
+    """Return groups with their relevance, as few groups as have `enough` of relevance 3.
 
     Args:
         run: The run.
@@ -166,7 +166,7 @@ def _broaden(
         frames: The frames of the video.
         count: The first number of groups; it is doubled as often as needed.
         most: The most groups.
-        enough: How many of relevance 3 are enough.
+        enough: How many groups of relevance 3 are enough.
     """
     while True:
         clusters = frames.clusters(count)
@@ -186,7 +186,7 @@ def _rated(
     """
 
     def call(group: Sequence[Note]) -> RelevanceCall:
-        return RelevanceCall(run.question, run.video.duration_s, tuple(note.row for note in group))
+        return RelevanceCall(run.question, run.video.duration_s, each_row(group))
 
     def spans(group: Sequence[Note]) -> list[Span]:
         return [note.span for note in group]
@@ -255,28 +255,30 @@ class SimilarFrames:
         Raises:
             InputError: If scikit-learn is needed and not installed.
         """
-        of = None
+        members = None
         allowed = set(range(self.count))
         if within is not None:
-            of = within.members
-            allowed = set(of)
-        key = CLUSTERS.key(features=self._key, count=count, of=of)
+            members = within.members
+            allowed = set(members)
+        key = CLUSTERS.key(features=self._key, count=count, of=members)
         entry = self.cache.remember(
-            key, lambda: self._divide(count, of), fits=lambda entry: self._fits(entry, allowed)
+            key,
+            lambda: self._divide(count, members),
+            fits=lambda entry: self._fits(entry, allowed),
         )
         return [Cluster(time_s, tuple(members)) for time_s, members in GROUPS.validate_json(entry)]
 
-    def _divide(self, count: int, of: tuple[int, ...] | None) -> bytes:
-        """Return up to `count` groups as an entry: of the frames `of`, or of all frames if None."""
+    def _divide(self, count: int, members: tuple[int, ...] | None) -> bytes:
+        """Return up to `count` groups of some frames as an entry; None means all frames."""
         entry = self.cache.remember(self._key, self._read, fits=self._holds_frames)
         frames = np.frombuffer(entry, FRAME)
         clusters = []
         chosen = np.flatnonzero(~np.isnan(frames["time_s"]))
-        if of is not None:
-            chosen = chosen[np.isin(chosen, of)]
+        if members is not None:
+            chosen = chosen[np.isin(chosen, members)]
         if len(chosen):
             rows = descriptors(frames["pixels"][chosen])
-            labels = k_means(rows, count) if of is None else ward(rows, count)
+            labels = k_means(rows, count) if members is None else ward(rows, count)
             for label in np.unique(labels):
                 inside = np.flatnonzero(labels == label)
                 offsets = ((rows[inside] - rows[inside].mean(axis=0)) ** 2).sum(axis=1)
@@ -295,22 +297,22 @@ class SimilarFrames:
         The entry is not stored if a frame could not be read this time, or if the video stands in
         for another.
         """
-        times_s, is_passing = self._times()
+        times_s, is_temporary = self._times()
         frames = np.zeros(self.count, FRAME)
         for number, (time_s, read) in enumerate(
             zip(times_s, self.video.try_frames(times_s, THUMBNAIL), strict=True)
         ):
             if isinstance(read, FrameError):
                 frames["time_s"][number] = math.nan
-                is_passing = is_passing or not read.is_lasting
+                is_temporary = is_temporary or not read.is_lasting
             else:
                 frames[number] = time_s, read
-        if is_passing or self.video.is_stand_in:
+        if is_temporary or self.video.is_stand_in:
             return Transient(frames.tobytes())
         return frames.tobytes()
 
     def _times(self) -> tuple[list[float], bool]:
-        """Return the time of each frame, and whether keyframes could not be searched this time."""
+        """Return the time of each frame, and whether a search for keyframes failed this time."""
         part_s = self.video.duration_s / self.count
         middles_s = [(number + 0.5) * part_s for number in range(self.count)]
         if part_s <= 1:
@@ -326,14 +328,14 @@ class SimilarFrames:
         return keyframes_s, False
 
     def _holds_frames(self, entry: bytes) -> bool:
-        """Return whether cached bytes are frames of this video; a stranger may have written any."""
+        """Return whether cached bytes are frames of this video, whoever wrote them."""
         if len(entry) != self.count * FRAME.itemsize:
             return False
         times_s = np.frombuffer(entry, FRAME)["time_s"]
         return bool((np.isnan(times_s) | (times_s >= 0) & (times_s < self.video.duration_s)).all())
 
     def _fits(self, entry: bytes, allowed: set[int]) -> bool:
-        """Return whether cached bytes are groups of such frames; a stranger wrote any."""
+        """Return whether cached bytes are groups of allowed frames, whoever wrote them."""
         try:
             clusters = GROUPS.validate_json(entry)
         except ValidationError:
@@ -372,17 +374,19 @@ def k_means(rows: np.ndarray, count: int) -> np.ndarray:
     """Return the number of the group of each row, of at most `count` groups."""
     sklearn_cluster = _scikit_learn()
     count = min(count, len(np.unique(rows, axis=0)))
-    return _alone(sklearn_cluster.KMeans(count, n_init=STARTS, random_state=SEED), rows)
+    clustering = sklearn_cluster.KMeans(count, n_init=STARTS, random_state=SEED)
+    return _labels_on_one_thread(clustering, rows)
 
 
 def ward(rows: np.ndarray, count: int) -> np.ndarray:
     """Return the number of the group of each row, of at most `count` groups."""
     if len(rows) <= count:
         return np.arange(len(rows))
-    return _alone(_scikit_learn().AgglomerativeClustering(count, linkage="ward"), rows)
+    clustering = _scikit_learn().AgglomerativeClustering(count, linkage="ward")
+    return _labels_on_one_thread(clustering, rows)
 
 
-def _alone(clustering: Any, rows: np.ndarray) -> np.ndarray:
+def _labels_on_one_thread(clustering: Any, rows: np.ndarray) -> np.ndarray:
     """Return the labels that a clustering finds on one thread.
 
     The order in which several threads add up rounding errors depends on their timing. The limit

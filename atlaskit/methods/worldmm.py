@@ -20,7 +20,15 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.methods.controller import Outcome, Tool, Turn, clip_index, converse, notes_of
-from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, rows_of
+from atlaskit.methods.records import (
+    CLIP_K,
+    CLIP_S,
+    Clip,
+    clip_spans,
+    describe_clips,
+    each_row,
+    rows_of,
+)
 from atlaskit.methods.run import Call, EvidenceCall, MethodRun, batches, method
 from atlaskit.models.protocol import MOST_IMAGES, ParametricSchema, Request, among
 from atlaskit.runs.result import Result
@@ -217,7 +225,7 @@ def _level(run: MethodRun, parts: Sequence[Part], length_s: float) -> list[Part]
             longer.append(group)
 
     def call(group: tuple[Part, ...]) -> SummaryCall:
-        return SummaryCall(Stretch.of(group).span, tuple(part.row for part in group))
+        return SummaryCall(Stretch.of(group).span, each_row(group))
 
     for group, answer in run.answers(longer, call, lambda group: [Stretch.of(group).span]):
         stretch = Stretch.of(group)
@@ -254,7 +262,7 @@ def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
     """
 
     def call(ten: tuple[Part, ...]) -> FactsCall:
-        return FactsCall(tuple(clip.row for clip in ten))
+        return FactsCall(each_row(ten))
 
     found = list[Fact]()
     firsts = list[int]()
@@ -449,4 +457,4 @@ def _views_of(turns: Sequence[Turn]) -> tuple[View, ...]:
     for turn in turns:
         for view in turn.outcome.views:
             views[view.grid.start_s, view.grid.end_s] = view
-    return tuple(view for _, view in sorted(views.items(), key=lambda item: item[0]))
+    return tuple(views[span] for span in sorted(views))

@@ -135,14 +135,15 @@ class SheetRecord(Record):
         return cls(key=sheet.key, labels=sheet.scratchpad.labels)
 
 
-ACTION_NAMES = list(dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values()))
-"""The names of the actions, each once."""
+def action_names() -> list[str]:
+    """Return the names of the actions, each once."""
+    return list(dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values()))
 
 
 def _known_action(name: str) -> str:
     """Return the name of an action; raise ValueError for any other text."""
-    if name not in ACTION_NAMES:
-        raise ValueError(f"is no action; the actions are {', '.join(ACTION_NAMES)}")
+    if name not in action_names():
+        raise ValueError(f"is no action; the actions are {', '.join(action_names())}")
     return name
 
 
@@ -152,7 +153,7 @@ class ActionRecord(Record):
     name: Annotated[
         str,
         AfterValidator(_known_action),
-        WithJsonSchema({"type": "string", "enum": ACTION_NAMES}),
+        WithJsonSchema({"type": "string", "enum": action_names()}),
     ]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
-from PIL import Image
 from playwright.sync_api import Browser, Request
-
-from atlaskit.experiments.page import write_html
-
-MAX_BYTES = 10_000_000
 
 
 def count_images(executed: Path) -> int:
@@ -28,21 +19,6 @@ def count_images(executed: Path) -> int:
             else:
                 count += any(kind.startswith("image/") for kind in data)
     return count
-
-
-def check_pictures(executed: Path) -> int:
-    """Check that the HTML page of a notebook embeds every image of its outputs; return how many."""
-    page = write_html(executed)
-    parsed = ParsedPage(page.read_text(encoding="utf-8"))
-    assert len(parsed.images) == count_images(executed)
-    for source in parsed.images:
-        match = re.match(r"data:image/(png|jpeg);base64,", source)
-        assert match, source[:80]
-        Image.open(io.BytesIO(base64.b64decode(source[match.end() :]))).load()
-    assert page.stat().st_size < MAX_BYTES
-    assert not any("widget" in (script.get("type") or "") for script in parsed.scripts)
-    assert not [link for link in parsed.links if not link.startswith("data:")]
-    return len(parsed.images)
 
 
 class RenderedPage:
@@ -78,23 +54,3 @@ class RenderedPage:
     @staticmethod
     def _is_own(url: str) -> bool:
         return url.startswith(("file:", "data:"))
-
-
-class ParsedPage(HTMLParser):
-    """The images, scripts and links of a page, from its source alone."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.images, self.links, self.scripts = list[str](), list[str](), list[dict[str, str | None]]()
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        assert not any(name.startswith("on") for name in attributes), (tag, attributes)
-        if tag == "img":
-            self.images.append(attributes["src"] or "")
-        if tag == "script":
-            self.scripts.append(attributes)
-        if tag != "a":
-            self.links += [value for name, value in attrs if name in ("src", "href", "data", "srcset") and value]

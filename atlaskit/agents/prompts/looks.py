@@ -130,7 +130,7 @@ class Known:
     scratchpad: Scratchpad
     notes: tuple[Note, ...]
     seen: Seen
-    """How finely each part was seen, without the sheet of the whole."""
+    """How finely each part was seen; the coarsest step is that of the sheet of the whole."""
     root: Span
     """The interval that is searched."""
     grain_s: float
@@ -166,10 +166,10 @@ class Known:
         if not unseen:
             return f"Seen before: everything, at steps of {seconds(self.grain_s)} s or finer."
         fine = _spans_text(self.seen.at(self.grain_s).within(*self.root).intervals)
-        whole_s = max(step_s for _, _, step_s in self.seen.parts)
+        coarsest_s = max(step_s for _, _, step_s in self.seen.parts)
         rows = [f"Seen before at steps of {seconds(self.grain_s)} s or finer: {fine or 'nothing'}."]
         for start_s, end_s, step_s in self.seen.parts[:MOST_SEEN]:
-            if step_s < whole_s and self.seen.unseen(start_s, end_s, self.grain_s):
+            if step_s < coarsest_s and self.seen.unseen(start_s, end_s, self.grain_s):
                 rows.append(
                     f"At steps of {seconds(step_s)} s: {seconds(start_s)}–{seconds(end_s)} s."
                 )

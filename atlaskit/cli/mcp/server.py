@@ -81,7 +81,7 @@ class Settings:
     model: ModelSpec | None
     budget: Budget
     search: Callable[[Model], Search]
-    """Returns the search of `ask`, by its model."""
+    """Makes the search of `ask` for its model."""
 
 
 @dataclass
@@ -91,6 +91,7 @@ class Tools:
     settings: Settings
     _sessions: dict[str, Session] = field(default_factory=dict)
     _opened: int = 0
+    """Videos that were opened so far; the next handle has the next number."""
     _model: Model | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _model_lock: threading.Lock = field(default_factory=threading.Lock)

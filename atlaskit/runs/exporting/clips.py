@@ -39,7 +39,7 @@ RATE = 48_000
 GAP = RATE // 10
 """Gaps of fewer samples are ignored, since the times in files are rounded."""
 CLIP = Kind("clip", 2, is_image=True)
-"""A part of a video as a film. Left out: the encoders and their versions."""
+"""A part of a video as a film. Not in the key: the encoders and their versions."""
 Samples = NDArray[np.int16]
 """Stereo sound at `RATE`, (n, 2)."""
 

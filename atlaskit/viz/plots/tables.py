@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None = None) -> Axes:
     """Draw the mean of a column against the duration of the video (paper, Table 2 and Fig. 1).
 
-    There is a line for each method of each model; a point has its 95 % interval. Durations are on a
-    logarithmic axis, and so are tokens. For tokens, the labels have the exponent b of
-    tokens ~ duration^b (`statistics.exponent`).
+    There is a line for each method of each model. The 95 % intervals of a duration stand side by
+    side around it. Durations are on a logarithmic axis, and so are tokens. For tokens, the labels
+    have the exponent b of tokens ~ duration^b (`statistics.exponent`).
 
     Args:
         rows: A table of `evaluate`, with `method`, `duration_s` and `column`; a column `model`
@@ -97,6 +97,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
+            "intervals stand side by side" if len(names) > 1 else "",
             growth,
         )
         set_note(ax, *notes)
@@ -231,7 +232,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
             2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN)
         )[1]
         for ax, column in zip(pair, PANELS, strict=True):
-            draw_means(ax, rows, ("max_depth", column), looks, legend=False)
+            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
@@ -247,6 +248,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
+            "intervals stand side by side" if is_split else "",
         )
         set_note(pair[0], *notes)
     first: Axes = pair[0]

@@ -46,10 +46,8 @@ def record(cell: int, score: float, reason: str) -> HintRecord:
     ("message", "scouts"),
     [
         (r'A scout is "words" or a function; got \'word\'\.', ["word"]),
-        (r'A scout is "words" or a function; got 3\.', [3]),
         (r'A scout is "words" or a function; got None\.', ["words", None]),
         (r"scouts is a list of scouts.*; got 'words'\.", "words"),
-        ("scouts is a list of scouts.*; got None", None),
         (r"is callable as scout\(sight, grid\)", [lambda grid: Hints()]),
         ("Two different scouts have the name <lambda>", [lambda a, b: Hints(), lambda a, b: Hints()]),
     ],
@@ -78,9 +76,8 @@ def test_the_best_hint_of_a_cell_counts() -> None:
         record(3, 0.9, because(3)),
         record(5, 0.6, because(5)),
     )
-    many = Survey(
-        {"mine": hinting({cell: 0.6 + cell / 100 for cell in range(16)})}, True, lambda task: sight(task=task)
-    )
+    rising = hinting({cell: 0.6 + cell / 100 for cell in range(16)})
+    many = Survey({"mine": rising}, True, lambda task: sight(task=task))
     assert [hint.cell for hint in many.hints_for("", ROOT, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
 
 
@@ -101,11 +98,8 @@ def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
     assert survey.recorded() == {"scouts": ["mine"], "hints_told": True}
     silent = Survey({"mine": mine}, False, lambda task: sight(task=task))
     assert silent.hints_for("Find it.", ROOT, range(16)) == () and silent.prior("Find it.", ROOT.expand(2)) == 0.8
-    assert (
-        Survey().recorded() == {}
-        and Survey().hints_for("", ROOT, range(16)) == ()
-        and Survey().prior("", ROOT.expand(1)) == 0
-    )
+    empty = Survey()
+    assert empty.recorded() == {} and empty.hints_for("", ROOT, range(16)) == () and not empty.prior("", ROOT.expand(1))
 
 
 RED = (20.0, 22.0, "red goal now")

@@ -157,7 +157,7 @@ def test_another_process_that_looks_so_is_no_server(
     """Of another user or kind; or one that may not be used yet, or no more."""
     server = keeper(model_folder(tmp_path), stub)
     name = server.start().name
-    found = server.kept
+    found = server.lasting
     assert found is not None and process.find_kept(name) == found
     notice = process.notice_of("m", "m", "http://127.0.0.1:9/v1", Path("log"))
     for words in ("7", "[]", "{", notice.replace("idle_s", "idle"), notice):
@@ -178,7 +178,7 @@ def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: P
     model = model_folder(tmp_path)
     server = keeper(model, stub)
     server.complete(HELLO)
-    before, first = pids(model), server.kept
+    before, first = pids(model), server.lasting
     assert first is not None
     if how == "stopped":
         first.stop()
@@ -186,7 +186,7 @@ def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: P
         os.kill(before[0], signal.SIGKILL)
         wait_until(lambda: not first.is_listed)
     server.complete(HELLO)
-    assert pids(model) != before and server.kept != first and all(map(is_alive, pids(model)))
+    assert pids(model) != before and server.lasting != first and all(map(is_alive, pids(model)))
 
 
 @pytest.mark.long
