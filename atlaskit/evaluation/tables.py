@@ -142,7 +142,7 @@ def newest(path: str | Path) -> tuple[Path, int]:
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Read a table of results, with its settings in `attrs` as far as it has a card.
+    """Read a table of results; if it has a settings card, that is in `attrs`.
 
     A table without a card, as `rows.to_csv("rows.csv")` or a spreadsheet writes it, needs only the
     columns `id`, `video` and `score`; a warning names what is missing. The result is a DataFrame,
@@ -184,7 +184,7 @@ def load(path: str | Path) -> pd.DataFrame:
 
 
 def _card_of(table: Path) -> dict[str, Any] | None:
-    """Return the card beside a table; None where there is a table and no card."""
+    """Return the card beside a table; None if a table has none."""
     path = table.with_name(f"{table.name}.json")
     if table.is_file() and not path.exists():
         return None
