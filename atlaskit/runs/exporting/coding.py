@@ -12,22 +12,27 @@ import json
 import mimetypes
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, Passage, as_kind, clean, videos_of
+from atlaskit.runs.exporting.passages import (
+    KINDS,
+    Passage,
+    Videos,
+    as_kind,
+    clean,
+    json_value,
+    path_of,
+    videos_of,
+)
 from atlaskit.runs.exporting.tables import Event, paired
 from atlaskit.runs.exporting.timecode import clock_of
 from atlaskit.video.video import Video
 
-Videos = Mapping[str, Video]
-"""The videos that are known, by name."""
 ASIDE = ("label", "confidence", "question")
 """The contents of ELAN's tiers below a tier of passages."""
 MOST_LEVELS = 40
@@ -53,11 +58,6 @@ def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
 def numbered(name: str, lane: int) -> str:
     """Return a name, with a number from the second lane on."""
     return f"{name} {lane + 1}" if lane else name
-
-
-def path_of(video: Video | None) -> Path | None:
-    """Return the file of a video, if it is one file."""
-    return getattr(video, "path", None)
 
 
 # --- ELAN
@@ -388,7 +388,7 @@ def read_boris(text: str) -> list[Passage]:
     Raises:
         InputError: The text is no project.
     """
-    project = _value(text)
+    project = json_value(text)
     observations = project.get("observations") if isinstance(project, dict) else None
     if not isinstance(observations, dict):
         raise InputError("it is no project of BORIS.")
@@ -540,10 +540,3 @@ def _list(value: object, name: str) -> list[Any]:
     """Return the list of a name in an object; an empty one if there is none."""
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
-
-
-def _value(text: str) -> Any:
-    try:
-        return read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error

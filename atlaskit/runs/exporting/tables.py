@@ -526,23 +526,19 @@ def _seconds_of(
     recorded_at: Callable[[str], datetime],
 ) -> tuple[float, float]:
     """Return the seconds of an observation in its video."""
-    told = [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]
-    match told:
+    match [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]:
         case [float(start_s), float(end_s)]:
             return start_s, end_s
     try:
-        start, end = (
-            datetime.fromisoformat(cell(row, name).strip()) for name in ("eventStart", "eventEnd")
-        )
+        start = datetime.fromisoformat(cell(row, "eventStart").strip())
+        end = datetime.fromisoformat(cell(row, "eventEnd").strip())
         began = recorded_at(video)
         return max(0.0, (start - began).total_seconds()), max(0.0, (end - began).total_seconds())
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
-        raise (
-            error
-            if isinstance(error, InputError)
-            else InputError(
-                f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
-            )
+        raise InputError(
+            f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
         ) from error
 
 
