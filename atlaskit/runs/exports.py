@@ -84,7 +84,7 @@ def export(
             passages += passages_of_rows(each, known)
     if len(known) == 1:  # a passage without a name belongs to the only video
         (only,) = known
-        passages = [each if each.video else replace(each, video=only) for each in passages]
+        passages = [replace(each, video=each.video or only) for each in passages]
     passages, known = of_films(passages, known)
     formats.write(passages, path, videos=known, form=form, recorded_at=recorded_at)
     if clips is not None:

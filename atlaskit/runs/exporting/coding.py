@@ -44,15 +44,12 @@ def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
     """Yield each passage with a lane, from 0, in which it overlaps no other."""
     ends = list[float]()
     for passage in sorted(passages, key=lambda each: (each.start_s, each.end_s)):
-        lane = next(
-            (lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s), len(ends)
-        )
-        end_s = max(passage.end_s, passage.start_s + 1e-3)
-        if lane == len(ends):
-            ends.append(end_s)
-        else:
-            ends[lane] = end_s
-        yield lane, passage
+        free = [lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s]
+        if not free:
+            free = [len(ends)]
+            ends.append(0.0)
+        ends[free[0]] = max(passage.end_s, passage.start_s + 1e-3)
+        yield free[0], passage
 
 
 def numbered(name: str, lane: int) -> str:
@@ -422,11 +419,10 @@ def read_boris(text: str) -> list[Passage]:
 
 def _medium(observation: dict[str, Any]) -> str:
     """Return the name of an observation's file; empty if there are several, or none."""
-    files = observation.get("file")
-    names = files.get("1") if isinstance(files, dict) else None
-    if not isinstance(names, list) or len(names) != 1:
-        return ""
-    return str(names[0]).replace("\\", "/").rpartition("/")[2]
+    match observation.get("file"):
+        case {"1": [name]}:
+            return str(name).replace("\\", "/").rpartition("/")[2]
+    return ""
 
 
 # --- Label Studio
@@ -516,8 +512,9 @@ def _regions(
     meta = region.get("meta")
     if not isinstance(meta, dict):
         meta = {}
-    texts = meta.get("text")
-    text = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts or "")
+    text = meta.get("text") or ""
+    if isinstance(text, list):
+        text = "\n".join(map(str, text))
     for each in ranges:
         match each:
             case {"start": int() as first, "end": int() as last} if 1 <= first < 1e9 and last < 1e9:
@@ -529,7 +526,8 @@ def _regions(
                         ours = {**ours, "start_s": start_s, "end_s": end_s}
                     yield Passage.from_json(ours)
                     continue
-                yield Passage(start_s, end_s, text, label=label, video=video, fps=float(clock.rate))
+                fps = float(clock.rate)
+                yield Passage(start_s, end_s, str(text), label=label, video=video, fps=fps)
             case _:
                 raise InputError(
                     f"a range has a first and a last frame, from 1 on; got {each!r:.80}."
@@ -538,5 +536,6 @@ def _regions(
 
 def _list(value: object, name: str) -> list[Any]:
     """Return the list of a name in an object; an empty one if there is none."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    if isinstance(value, dict) and isinstance(value.get(name), list):
+        return list(value[name])
+    return []

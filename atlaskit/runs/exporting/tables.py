@@ -298,7 +298,9 @@ def _number(text: str) -> float | None:
 def _share(text: str) -> float | None:
     """Return the number of a cell, if it lies in [0, 1]."""
     value = _number(text)
-    return value if value is not None and 0 <= value <= 1 else None
+    if value is None or not 0 <= value <= 1:
+        return None
+    return value
 
 
 def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
