@@ -7,6 +7,7 @@ traceback.
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -106,9 +107,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         check_outputs(options)
-        return run(options)
+        status = run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads the output, such as `head`, wants no more of it
+        sys.stdout = None  # Python would flush it once more
+        return 1
     except AtlasError as error:
         print(f"atlaskit: {_shown(error)}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stdout = None
+        print("atlaskit: the disk is full: make room, and run the command again.", file=sys.stderr)
         return 2
     except Interrupted as interrupt:
         print(f"atlaskit: {interrupt}", file=sys.stderr)
@@ -136,6 +148,20 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+
+    def format_help(self) -> str:
+        """Return the help; its usage line names the arguments, and the list below the options."""
+        words = ["%(prog)s [options]"]
+        for action in self._actions:
+            name = action.metavar or action.dest
+            if action.option_strings and action.required:
+                words.append(f"{action.option_strings[0]} {name}")
+            elif not action.option_strings:
+                rest = f"{name} ..." if action.required else f"[{name} ...]"
+                forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", "A...": rest}
+                words.append(forms.get(str(action.nargs), str(name)))
+        self.usage = " ".join(words)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and exit with status 2."""

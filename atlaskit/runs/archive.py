@@ -22,7 +22,7 @@ from pathlib import Path
 
 from atlaskit import limits
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import open_regular, write_whole
 from atlaskit.caching.keys import (
     KEY,
     canonical_json,
@@ -130,7 +130,7 @@ def _lines(path: str | Path) -> Iterator[bytes]:
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
     begun = b""
     left_bytes = _most_bytes(Path(path).stat().st_size)
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         while not decoder.eof:
             packed = file.read(READ_BYTES) if decoder.needs_input else b""
             if decoder.needs_input and not packed:

@@ -53,6 +53,7 @@ PRESET = Preset(
 )
 """nano was trained on this grid of square cells alone, and has tokens of its own that span what a
 JSON schema fixes and what it leaves open ('{"search_task":"Find'). Pillow prepared the images that
-it was trained on. Its words have no hints of scouts, so for it they only rank the frontier."""
+it was trained on. Its prompts have no place for the hints of scouts, which therefore only rank the
+frontier."""
 WEIGHTS = Path(__file__).parent / "weights"
 NANO = Shipped(WEIGHTS, PRESET)

@@ -57,6 +57,8 @@ def test_a_notebook_runs_in_its_folder_and_its_output_is_printed(
     (tmp_path / "text.ipynb").write_text("plain text")
     with pytest.raises(InputError, match="not a notebook"):
         run_notebook(tmp_path / "text.ipynb", tmp_path)
+    with pytest.raises(InputError, match="ends in .ipynb"):
+        run_notebook(Path(__file__), tmp_path)
 
 
 def test_the_error_of_a_failing_cell_is_one_line(tmp_path: Path) -> None:
