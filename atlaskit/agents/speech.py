@@ -38,7 +38,7 @@ from atlaskit.video.video import Video
 PARALLEL = 8
 """Chunks that are sent at once, unless the caller sets another number."""
 MOST_FAILURES = 3
-"""After so many chunks in a row have failed, no more are sent."""
+"""No more chunks are sent after so many failures in a row."""
 SHORTEST_S = 0.01
 """The shortest line, in seconds, with usable times; a shorter one gets the times of its chunk."""
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remaining}{postfix}]"
@@ -67,8 +67,8 @@ def transcribe(
     model without times gives one line for each chunk.
 
     Args:
-        video: A file, an open video, or a list of them, which is one video. What a list has several
-            times is transcribed once.
+        video: A file, an open video, or a list of them, which is one video. A file that the list
+            has several times is transcribed once.
         asr: The speech model.
         language: The language that is spoken, as an ISO 639 code or an English name. It is passed
             to the model, and chooses among several sound tracks. None: the language of `asr`.
@@ -89,7 +89,7 @@ def transcribe(
         Unrecorded: In a replay, if a chunk is not in the cache.
 
     Warns:
-        SpeechWarning: Some of what was heard is left out, or no words were heard.
+        SpeechWarning: Some of the text is left out, or no words were heard.
         DamagedVideo: Some of the sound cannot be decoded.
 
     Examples:

@@ -22,7 +22,7 @@ from atlaskit.runs.trace import Trace
 
 @dataclass(frozen=True)
 class Coverage:
-    """How finely each part of what was searched was seen.
+    """How finely each part of the searched interval was seen.
 
     Examples:
         >>> coverage = result.coverage

@@ -196,8 +196,8 @@ class Result:
     def answer_in_words(self) -> str:
         """The answer as displays word it, "B: the red car"; empty if the run has no answer.
 
-        What is not in the video is "not there" if all was seen at the step of the search, and "not
-        found" if less was.
+        The answer that nothing in the video fits the question is "not there" if all was seen at the
+        step of the search, and "not found" if less was seen.
         """
         if self.prediction == ABSENT:
             return "not there" if self.coverage.is_complete else "not found"
@@ -371,7 +371,7 @@ class Result:
         """Write answer, evidence and truth to a file that other programs open. See `ak.export`.
 
         Args:
-            path: The file; what its name ends in tells the format.
+            path: The file; the ending of its name determines the format.
             form: The name of the format, whatever the file is called.
             recorded_at: When the recording of the video began; only Camtrap-DP has dates.
             clips: A folder in which to cut each stretch as a film with its sound.

@@ -283,7 +283,7 @@ def _clock(stated: str, is_dropping: bool, video: Video | None, fps: float | Non
     if not rate and is_dropping:
         rate = 30_000 / 1001
     if not rate:
-        raise InputError("an EDL does not tell its frame rate: pass fps=, or the video.")
+        raise InputError("an EDL does not state its frame rate: pass fps=, or the video.")
     return clock_of(None, rate)
 
 

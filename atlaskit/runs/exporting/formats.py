@@ -1,4 +1,4 @@
-"""`FORMATS`: every format, by what a file's name ends in; `write` and `read`.
+"""`FORMATS`: every format, by the ending of a file's name; `write` and `read`.
 
 A new format is one entry.
 """
@@ -79,7 +79,7 @@ class Format:
     name: str
     """The name of the format, for `form=`."""
     endings: tuple[str, ...]
-    """What the names of its files end in, in small letters; the longest one that fits decides."""
+    """The endings of its file names, in small letters; the longest one that fits decides."""
     type: str
     """The media type."""
     write: Callable[[Sequence[Passage], Context], bytes]
@@ -264,7 +264,7 @@ def write(
 
     Args:
         passages: What to write.
-        path: The file; what its name ends in tells the format.
+        path: The file; the ending of its name determines the format.
         videos: The videos, by name, for the formats that count frames or name files.
         form: The name of the format, whatever the file is called.
         recorded_at: When the recordings began, for Camtrap-DP.
@@ -299,9 +299,9 @@ def read(
     Studio imports and exports, and Camtrap-DP's observations.csv.
 
     Args:
-        path: The file; what its name ends in tells the format.
+        path: The file; the ending of its name determines the format.
         video: The video that it is about, for the formats that count frames.
-        fps: Frames per second, where neither the file nor the video tells them.
+        fps: Frames per second, if neither the file nor the video states them.
         form: The name of the format, whatever the file is called.
         recorded_at: When the recording began, for observations of camera traps.
 

@@ -24,7 +24,7 @@ from atlaskit.video.video import Video
 Videos = Mapping[str, Video]
 """The videos that are known, by name."""
 PassageKind = Literal["answer", "evidence", "truth", "note"]
-"""A run's answer, a frame that supports it, what is known to be true, or a person's note."""
+"""A run's answer, a frame that supports it, the truth, or a person's note."""
 KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
 LAST_S = 1e7
 """The latest time in seconds that a passage may have: 115 days."""

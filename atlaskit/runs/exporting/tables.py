@@ -443,7 +443,7 @@ def write_observations(
     classifier, says which species it is. The video's name is deployment and medium.
 
     Args:
-        passages: What was found.
+        passages: The passages.
         recorded_at: Returns when the recording of a video began, with its time zone.
     """
     rows = []

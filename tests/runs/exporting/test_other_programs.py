@@ -137,7 +137,7 @@ def test_edls_and_projects_of_others(tmp_path: Path) -> None:
     assert (event.video, event.label, event.text, event.kind) == ("A001.MOV", "a fox", "seen", "note")
     assert (event.start_s, event.end_s) == pytest.approx((1800 * 1001 / 30_000, 1858 * 1001 / 30_000))
     (tmp_path / "y.edl").write_text("001  AX  V  C  00:00:01:12 00:00:02:00 00:00:00:00 00:00:00:13\n")
-    with pytest.raises(InputError, match=r"y\.edl cannot be read: an EDL does not tell its frame rate: pass fps="):
+    with pytest.raises(InputError, match=r"y\.edl cannot be read: an EDL does not state its frame rate: pass fps="):
         read(tmp_path / "y.edl")
     assert read(tmp_path / "y.edl", fps=25)[0].start_s == 1.48
     (tmp_path / "x.llc").write_text(
