@@ -113,6 +113,22 @@ def test_strict_decoding_leaves_bounds_to_the_client(loop: Loop) -> None:
     assert VLM(loop.url, "loop", dialect="openai").complete(bounded).usage.calls == 2
 
 
+def test_no_grammar_is_sent_a_bound_that_llama_cpp_refuses(loop: Loop) -> None:
+    """vLLM and SGLang take any bound, and a text that is bounded is one that ends."""
+
+    class Long(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+        text: str = Field(max_length=3_000)
+        short: str = Field(max_length=300)
+
+    asked = Request("master", "task", (Message("user", ("?",)),), Long)
+    for dialect, are_sent in (("llamacpp", False), ("hosted", False), ("vllm", True), ("sglang", True)):
+        VLM(loop.url, "loop", dialect=dialect).complete(asked)
+        sent = json.dumps(loop.bodies[-1]["response_format"])
+        assert re.findall(r'"maxLength": (\d+)', sent) == (["3000"] if are_sent else []) + ["300"]
+
+
 def test_the_plain_dialect_puts_the_schema_into_words(loop: Loop, grid_view: View) -> None:
     words = body_of(request("Here:", grid_view, "Pick."), PLAIN)["messages"][-1]["content"][-1]["text"]
     assert '"enum": [3, 5]' in words and "JSON Schema" in words
