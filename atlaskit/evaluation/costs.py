@@ -214,14 +214,14 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
 
         * `questions` and `videos`, how many there are;
         * `question_calls`, the mean of what is paid for each question; `video_calls`, the mean of
-          what is paid once for a video; and `calls`, the mean of a question with its share of its
-          video, which is the same for all questions of the table about it; likewise for `tokens`,
-          and for `usd` if `evaluate` got prices;
+            what is paid once for a video; and `calls`, the mean of a question with its share of its
+            video, which is the same for all questions of the table about it; likewise for `tokens`,
+            and for `usd` if `evaluate` got prices;
         * `image_tokens`, `text_tokens` (other tokens of prompts), `cached_tokens` (those of both in
-          the server's prefix cache) and `completion_tokens`, of a question with its share;
+            the server's prefix cache) and `completion_tokens`, of a question with its share;
         * means of this execution: `model_seconds`, in which a server answered; `queue_seconds`, in
-          which calls waited for their turn; `frames_decoded`; `decoding_seconds`, of all threads;
-          and `seconds` in all. They are small if replies and frames came from the cache.
+            which calls waited for their turn; `frames_decoded`; `decoding_seconds`, of all threads;
+            and `seconds` in all. They are small if replies and frames came from the cache.
 
     Raises:
         InputError: If the table lacks a column, or has no rows.
