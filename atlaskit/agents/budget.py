@@ -1,4 +1,4 @@
-"""Budget accounting: what a run may spend, what it has spent, and each worker's share of the rest.
+"""Budget accounting: the limits of a run, its usage so far, and each worker's share of the rest.
 
 Budgets are hard. Calls, tokens, USD and seconds are counted with retries included. A run exceeds a
 limit by at most the calls that are in flight when it is reached, because a call cannot be undone.
@@ -154,7 +154,7 @@ class Allotment:
 
 @dataclass
 class Meter:
-    """Counts what a run costs, by role, and compares it with the run's budget.
+    """Counts the usage of a run, by role, and compares it with the run's budget.
 
     Threads may charge it at once: it adds up and keeps the most, so their order does not matter.
     """

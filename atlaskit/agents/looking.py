@@ -113,7 +113,7 @@ class Looking:
     scratchpad: Scratchpad = Scratchpad()
     """M+: the evidence."""
     dead_zones: DeadZones = DeadZones()
-    """M−: what was seen at the step of the search and holds no evidence."""
+    """M−: the intervals that were seen at the step of the search and hold no evidence."""
     seen: Seen = Seen()
     """How finely each part was shown."""
     notes: tuple[Note, ...] = ()
@@ -252,7 +252,7 @@ class Looking:
         """The most looks of the next round.
 
         Where one moment settles the answer, the first round has one look and each further round
-        twice as many: what a first look finds makes those beside it pointless.
+        twice as many, since the first finding makes further looks pointless.
         """
         if self.settled_by == "all":
             return self.workers
@@ -471,7 +471,7 @@ class Looking:
 
     @property
     def is_absent(self) -> bool:
-        """Whether the verdict is that what is asked for is not there."""
+        """Whether the verdict is that nothing in the video fits the question."""
         return self.verdict is not None and isinstance(self.verdict.answer, AbsentAnswer)
 
     @property

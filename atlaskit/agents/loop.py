@@ -2,7 +2,7 @@
 review, decide.
 
 `Loop.explore` is the loop; each of its steps is a method below it, in this order. When the workers
-of a round are back, `merge` takes what they found.
+of a round are back, `merge` takes over their findings.
 
 Three promises rest on this module:
 

@@ -132,7 +132,7 @@ class ReviewReply(Read):
 
     @property
     def labels_to_erase(self) -> list[str]:
-        """The labels that it erases, each once, but for those that it also uses as support."""
+        """The labels that it erases, each once, except those that it also uses as support."""
         by_choice = (choice.supporting for choice in self.choices)
         return _without(self.erase, chain(self.conclusion.supporting, *by_choice))
 
@@ -155,7 +155,7 @@ class DecisionReply(AnswerFields):
 
     reasoning: str = ""
     absent: bool = False
-    """Whether what is asked for is not there."""
+    """Whether nothing in the video fits the question."""
 
     @property
     def interval(self) -> Interval:
@@ -205,7 +205,7 @@ class VerdictReply(Read):
 
     @property
     def labels_to_erase(self) -> list[str]:
-        """The labels that it erases, each once, but for those that it also uses as support."""
+        """The labels that it erases, each once, except those that it also uses as support."""
         return _without(self.erase, self.conclusion.supporting)
 
 

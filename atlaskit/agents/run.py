@@ -271,7 +271,7 @@ class Run:
 
 
 def open_display(video: Video, cache: Cache) -> RunDisplay:
-    """Return a display for a run on a video; what it renders is stored in the cache.
+    """Return a display for a run on a video; its renderings are stored in the cache.
 
     It is found by its entry point: a run knows nothing of notebooks and terminals.
 

@@ -114,7 +114,8 @@ class CaptionAnswer(Answer):
 
 def cached_shape(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
     """Cache the shapes that a function makes: there are few, and making one takes milliseconds."""
-    return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
+    cached = lru_cache(maxsize=1024, typed=True)(make)
+    return cached  # type: ignore[return-value]  # its type hides the parameters
 
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:

@@ -1,6 +1,6 @@
 """Scouts: cheap signals, made without the model, of where in a video to look first.
 
-`ak.Search(scouts=)` takes the name "words" (what is said shares words with the question), or any
+`ak.Search(scouts=)` takes the name "words" (subtitles that share words with the question), or any
 function of this form:
 
     def late(sight, grid):
@@ -150,9 +150,8 @@ def words(sight: Sight, grid: Grid) -> Hints:
     """Name cells whose subtitles share words with the question, the choices and the search task.
 
     A line counts for the cell in which its middle lies. Words that many lines share weigh little
-    (BM25), and a line counts by how far it stands out above what is usual in the video: above the
-    median, over the root grid's cells, of the best line of each. A line proves nothing, and may
-    mislead.
+    (BM25). The score of a line is how far it stands out above the median, over the root grid's
+    cells, of the best line of each cell. A line proves nothing, and may mislead.
 
     Examples:
         >>> by_name = ak.Search(scouts=["words"])
@@ -242,7 +241,7 @@ def standouts(values: Sequence[float], usual: Sequence[float], least: float) -> 
 
     Args:
         values: The values.
-        usual: What is usual, at least one value.
+        usual: The values whose median is the level to stand out from; at least one.
         least: A value that is less above the median never stands out fully.
     """
     median = statistics.median(usual)

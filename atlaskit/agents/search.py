@@ -82,7 +82,7 @@ def ask(
         replay: Never call the model; use the cache alone.
         on_event: Called with each event as it happens, from the thread in which it happens.
         show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
-            result does not depend on it, but for the decoded frames counted in `result.spent`.
+            result does not depend on it, except for the decoded frames counted in `result.spent`.
         after: Earlier runs about the same video, whose evidence and notes this question may use: a
             follow-up then costs less. Only a search by looks, such as "best", takes them. Leave it
             out in benchmarks.

@@ -116,7 +116,7 @@ class Frontier:
         """Set the prior of each region, also of later ones, from the scouts' hints.
 
         Args:
-            prior: Returns the prior of a region, in [0, 1]: 0 leaves it as it is.
+            prior: Returns the prior of a region, in [0, 1]: 0 changes nothing.
         """
         self._prior = prior
         for grid, region in self._open.items():

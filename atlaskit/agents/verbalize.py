@@ -113,7 +113,7 @@ def request(
 
     Args:
         role: Who makes the call.
-        step: What the call is for.
+        step: The purpose of the call.
         schema: The form of the reply.
         facts: The call, which an oracle reads.
         system: The system message: what the model is and what it sees.

@@ -68,7 +68,7 @@ class Visit:
     region: Grid
     stop: WorkerStop
     evidence: tuple[Evidence, ...]
-    """The evidence that this visit found, without what was known before."""
+    """The evidence that this visit found, without the evidence known before."""
     marked: tuple[Grid, ...]
     """The cells that the worker marked as promising, in that order."""
     shown: tuple[Grid, ...]
@@ -93,7 +93,7 @@ class Visit:
     def explored_s(self) -> Span:
         """The interval that the visit explored, [start, end) in seconds.
 
-        It is the region; of a shifted one, it is the region together with what it was shifted from.
+        It is the region. For a shifted region, it also includes the region before the shift.
         """
         seen = (self.region, replace(self.region, shift=()))
         return min(grid.start_s for grid in seen), max(grid.end_s for grid in seen)

@@ -184,11 +184,12 @@ class Question:
             raise InputError(
                 f"{self.text!r} is of kind {self.kind!r} and has no choices to remove."
             )
-        if all(re.fullmatch("[0-9]+", choice) for choice in self.choices):
-            truth = None if self.answer is None else int(self.choices[int(self.answer)])  # type: ignore[arg-type]
-            return replace(self, kind="count", choices=(), answer=truth)
-        text = None if self.answer is None else self.choices[int(self.answer)]  # type: ignore[arg-type]
-        return replace(self, kind="open", choices=(), answer=text)
+        are_numbers = all(re.fullmatch("[0-9]+", choice) for choice in self.choices)
+        truth = self.answer
+        if isinstance(truth, int):
+            words = self.choices[truth]
+            truth = int(words) if are_numbers else words
+        return replace(self, kind="count" if are_numbers else "open", choices=(), answer=truth)
 
     def in_words(self, answered: Answered) -> str:
         """Return an answer as text: a choice by its text, an interval as "1.00–2.50 s".

@@ -1,7 +1,7 @@
 """`Coverage`: how finely each part of a video was seen in a run, which proves a "not there".
 
-It counts frames that were shown to a model, never the cuts of the file: keyframes are the encoder's
-choice.
+How finely means by its step, the seconds between two shown frames. The coverage counts frames that
+were shown to a model, never the cuts of the file: keyframes are the encoder's choice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atlaskit.runs.trace import Trace
 
 @dataclass(frozen=True)
 class Coverage:
-    """How finely each part of what was searched was seen.
+    """How finely each part of the searched interval was seen.
 
     Examples:
         >>> coverage = result.coverage
@@ -37,7 +37,7 @@ class Coverage:
     seen: Seen = Seen()
     """The parts that were shown, each with its finest step."""
     goal_s: float | None = None
-    """The step at which the search was to see the whole; None if it had no such aim."""
+    """The step at which the search aimed to see the whole; None if it had no such aim."""
     is_even: bool = True
     """Whether frames are the midpoints of their cells at every step, and not only at steps of up to
     EVEN_S. Otherwise two neighbouring frames may be two steps apart."""
@@ -105,7 +105,7 @@ class Coverage:
 
 
 def recorded_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return the boundaries of the first sheet's cells in seconds, which a collection records.
+    """Return the boundaries of the root grid's cells in seconds, as a collection records them.
 
     () for any other video, and for a foreign trace in which the setting is anything else.
     """

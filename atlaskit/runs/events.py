@@ -115,7 +115,7 @@ class ShownRecord(Record):
 
     @classmethod
     def of(cls, observation: Observation) -> ShownRecord | None:
-        """Return the record of what is shown beside a view; None if there is nothing."""
+        """Return the record of the image shown beside a view; None if there is none."""
         image = observation.looking_at
         if image is None:
             return None
@@ -188,7 +188,7 @@ class UnfollowedRecord(Record):
 
     interval_s: Span
     reason: Literal["outside", "seen"]
-    """It lies outside what is searched, or was seen as finely as the search can."""
+    """The interval lies outside the searched one, or was seen as finely as possible."""
 
 
 class SortieRecord(Record):
@@ -318,7 +318,7 @@ class Plan(Call):
 
     view: ViewRecord
     interval_s: Span
-    """The interval of what is searched."""
+    """The searched interval."""
     reasoning: str
     search_task: str
     settled_by: Literal["one", "first", "last", "all"]

@@ -43,7 +43,7 @@ def export(
 ) -> None:
     """Write answers, evidence, truths and notes to a file that other programs open.
 
-    What the file's name ends in tells the format: `.csv`, `.json`, `.vtt`, `.edl` (CMX 3600),
+    The ending of the file's name determines the format: `.csv`, `.json`, `.vtt`, `.edl` (CMX 3600),
     `.otio` (OpenTimelineIO), `.llc` (LosslessCut), `.eaf` (ELAN), `.boris`, `.label-studio.json`,
     `observations.csv` (Camtrap-DP). `ak.read_passages` reads all of them.
 
@@ -84,7 +84,7 @@ def export(
             passages += passages_of_rows(each, known)
     if len(known) == 1:  # a passage without a name belongs to the only video
         (only,) = known
-        passages = [each if each.video else replace(each, video=only) for each in passages]
+        passages = [replace(each, video=each.video or only) for each in passages]
     passages, known = of_films(passages, known)
     formats.write(passages, path, videos=known, form=form, recorded_at=recorded_at)
     if clips is not None:
@@ -92,7 +92,7 @@ def export(
 
 
 def _each(what: Any) -> Iterator[Any]:
-    """Yield the results, the passages and the tables of rows in what a person exports."""
+    """Yield the results, the passages and the tables of rows in a value to export."""
     # This check does not import pandas.
     is_table = hasattr(what, "to_dict") and hasattr(what, "columns")
     if is_table or isinstance(what, Result | Passage):

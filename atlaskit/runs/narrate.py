@@ -129,13 +129,17 @@ def summary(event: Event) -> str:
             ranked = sorted(scores.items(), key=lambda scored: -scored[1])
             words = _listed([f"{cell} ({score:.2g})" for cell, score in ranked])
             return f"scored {counted(len(ranked), 'cell')}: {words}"
-        case Plan(search_task=task, lasts_s=lasts_s, found=found_s, wanted_s=wanted_s):
-            first = f"; first {spans_text(wanted_s)}" if wanted_s else ""
-            return f"steps of {lasts_s:.3g} s; found {_labels(found_s)}{first}: {task}"
-        case Look(intervals_s=spans, note=note, found=found_s, wanted_s=wanted_s):
-            kept = f"kept {counted(len(found_s), 'frame')}" if found_s else "kept nothing"
-            then = f"; next {spans_text(wanted_s)}" if wanted_s else ""
-            return f"{spans_text(spans)}: {kept}{then}: {note}"
+        case Plan(search_task=task, lasts_s=lasts_s, found=found, wanted_s=wanted_s):
+            words = f"steps of {lasts_s:.3g} s; found {_labels(found)}"
+            if wanted_s:
+                words += f"; first {spans_text(wanted_s)}"
+            return f"{words}: {task}"
+        case Look(intervals_s=spans, note=note, found=found, wanted_s=wanted_s):
+            frames = counted(len(found), "frame") if found else "nothing"
+            words = f"{spans_text(spans)}: kept {frames}"
+            if wanted_s:
+                words += f"; next {spans_text(wanted_s)}"
+            return f"{words}: {note}"
         case Assign(sorties=sorties):
             stretches = list(chain.from_iterable(sortie.spans_s for sortie in sorties))
             return f"workers explore {spans_text(stretches)}"
@@ -148,22 +152,23 @@ def summary(event: Event) -> str:
             if event.problem:
                 return f"{words}; rejected: {event.problem}"
             return f"{words}; found {_labels(event.found)}" if event.found else words
-        case Report(interval_s=span, stop=stop, kept=kept, dead_s=dead_s):
-            dead = f"; dead zones {spans_text(dead_s, 3)}" if dead_s else ""
-            return f"{span_text(span)}: {stop}; added {_labels(kept)}{dead}"
+        case Report(interval_s=span, stop=stop, kept=evidence, dead_s=dead_s):
+            words = f"{span_text(span)}: {stop}; added {_labels(evidence)}"
+            return f"{words}; dead zones {spans_text(dead_s, 3)}" if dead_s else words
         case Review(erased=erased, reasoning=reasoning):
-            outcome = "sufficient" if event.sufficient else "continue"
-            labels = f"; erased {_listed(erased)}" if erased else ""
-            return f"{outcome}{labels}: {reasoning}"
+            words = "sufficient" if event.sufficient else "continue"
+            if erased:
+                words += f"; erased {_listed(erased)}"
+            return f"{words}: {reasoning}"
         case Decision(answer=answer):
             return _answer_text(answer)
         case Vote(answer=answer):
             return f"a vote: {_answer_text(answer)}"
-        case Cite(found=found_s):
-            return f"cited {_labels(found_s)}"
+        case Cite(found=found):
+            return f"cited {_labels(found)}"
         case Turn(step=step, intervals_s=spans, answer=answer):
-            where = f" ({spans_text(spans)})" if spans else ""
-            return f"{step}{where}: {value_text(answer)}"
+            words = f"{step} ({spans_text(spans)})" if spans else step
+            return f"{words}: {value_text(answer)}"
         case Failure(step=step, reason=reason):
             return f"{step} failed: {reason}"
         case Stop(stop=limit, rounds=rounds, calls=calls):
@@ -300,9 +305,10 @@ def cited_labels(answer: dict[str, Any]) -> list[str]:
     """Return the evidence that a decision cites for its answer as a whole or for its choice."""
     weighed = answer.get("weighed")
     judged = [answer]
-    for each in weighed if isinstance(weighed, list) else ():
-        if isinstance(each, dict) and each.get("choice") == answer.get("answer"):
-            judged.append(each)
+    if isinstance(weighed, list):
+        for each in weighed:
+            if isinstance(each, dict) and each.get("choice") == answer.get("answer"):
+                judged.append(each)
     labels = list[str]()
     for each in judged:
         cited = each.get("supporting")
@@ -313,10 +319,12 @@ def cited_labels(answer: dict[str, Any]) -> list[str]:
 
 def item_text(item: Evidence) -> str:
     """Return an item of evidence in words."""
-    label = f"[{item.label}] " if item.label else ""
-    frame = f"{label}{clock(item.timestamp_s)} {item.description}"
-    subtitle = f" – subtitle: {item.subtitle}" if item.subtitle else ""
-    return f"{frame} (confidence {percent(item.confidence)}){subtitle}"
+    words = f"{clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)})"
+    if item.label:
+        words = f"[{item.label}] {words}"
+    if item.subtitle:
+        words += f" – subtitle: {item.subtitle}"
+    return words
 
 
 def counted(count: int, noun: str) -> str:
@@ -345,8 +353,15 @@ def _wanted_text(spans: Sequence[Sequence[float]]) -> str:
 
 
 def value_text(value: Any, longest: int = 300) -> str:
-    """Return a value of a model's answer as text: a text as it is, anything else as JSON; cut."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    """Return a value of a model's answer as text: a text unchanged, anything else as JSON.
+
+    Args:
+        value: The value.
+        longest: Characters after which the text is cut.
+    """
+    text = value
+    if not isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 

@@ -231,7 +231,8 @@ def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What,
     views = views_of(event)
     sheet = getattr(event, "sheet", None)
     for view in views:
-        yield "view", _checked(_view(view, atlas), view.key)
+        image: LazyImage = _masked(_observation(view, atlas).view, view.dead)
+        yield "view", _checked(image, view.key)
     if isinstance(event, Step) and event.shown is not None:
         image = _still_or_scan(event.view, event.action, atlas)
         if isinstance(image, View):
@@ -249,10 +250,6 @@ def _checked(image: LazyImage, key: str) -> LazyImage:
             "made it."
         )
     return image
-
-
-def _view(view: ViewRecord, atlas: Atlas) -> View:
-    return _masked(_observation(view, atlas).view, view.dead)
 
 
 def _still_or_scan(view: ViewRecord, action: ActionRecord, atlas: Atlas) -> LazyImage:

@@ -188,14 +188,16 @@ class Result:
     @property
     def answer(self) -> str | None:
         """The answer as text, a choice without its letter; None if the run has no answer."""
-        return None if self.prediction is None else self.question.in_words(self.prediction)
+        if self.prediction is None:
+            return None
+        return self.question.in_words(self.prediction)
 
     @property
     def answer_in_words(self) -> str:
         """The answer as displays word it, "B: the red car"; empty if the run has no answer.
 
-        What is not in the video is "not there" if all was seen at the step of the search, and "not
-        found" if less was.
+        The answer that nothing in the video fits the question is "not there" if all was seen at the
+        step of the search, and "not found" if less was seen.
         """
         if self.prediction == ABSENT:
             return "not there" if self.coverage.is_complete else "not found"
@@ -276,8 +278,9 @@ class Result:
     @property
     def without_evidence(self) -> str:
         """The basis of an answer without evidence; empty with evidence, or without an answer."""
-        has_none = self.prediction not in (None, ABSENT) and not len(self.evidence)
-        return rests_on(self.settings.get("method")) if has_none else ""
+        if self.prediction in (None, ABSENT) or len(self.evidence):
+            return ""
+        return rests_on(self.settings.get("method"))
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the calls and tokens as rows: one for each role, and one for their total."""
@@ -368,7 +371,7 @@ class Result:
         """Write answer, evidence and truth to a file that other programs open. See `ak.export`.
 
         Args:
-            path: The file; what its name ends in tells the format.
+            path: The file; the ending of its name determines the format.
             form: The name of the format, whatever the file is called.
             recorded_at: When the recording of the video began; only Camtrap-DP has dates.
             clips: A folder in which to cut each stretch as a film with its sound.
@@ -417,10 +420,13 @@ class Result:
         for item in self.evidence:
             frames.append(f"[{item.label}] {moment_in_words(video, item.timestamp_s)}")
         evidence = ", ".join(frames) or self.without_evidence or "none"
-        about = "about " if total.estimated else ""
-        cached = f" ({total.cached_tokens:,} cached by the server)" if total.cached_tokens else ""
+        tokens = f"{total.tokens:,} tokens"
+        if total.estimated:
+            tokens = f"about {tokens}"
+        if total.cached_tokens:
+            tokens += f" ({total.cached_tokens:,} cached by the server)"
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
-        failure = f": {self.failure}" if self.failure else ""
+        stopped = f"{self.stopped_by}: {self.failure}" if self.failure else self.stopped_by
         visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
 
         lines = [printable(self.question.text), f"  answer    {answer}{remark}"]
@@ -430,10 +436,10 @@ class Result:
         if self.coverage.seen.parts:
             lines.append(f"  seen      {self.coverage}")
         lines += [
-            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
+            f"  cost      {total.calls} calls, {tokens} in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, "
             f"{spent.seconds:.2f} s",
-            f"  stopped   {self.stopped_by}{failure}",
+            f"  stopped   {stopped}",
         ]
         if visits:
             lines.append(f"  workers   {visits}")

@@ -2,7 +2,6 @@
 
 import json
 import lzma
-import random
 from pathlib import Path
 from typing import Any
 
@@ -195,29 +194,6 @@ def test_a_run_with_failed_calls_is_replayed_with_its_failures(film: World, tmp_
     assert replayed(result, film, other, sampling="midpoint").to_json() == result.to_json()
     retried = ask(film.video, question, vlm=Oracle(film, miss=0.2), cache=other, **OPTIONS)
     assert not retried.trace.of("failure")  # the failed calls were made again
-
-
-def test_any_damage_is_reported_and_nothing_is_merged(recorded: tuple[Result, Cache], tmp_path: Path) -> None:
-    result, cache = recorded
-    export(tmp_path / "run.jsonl.xz", result, cache=cache)
-    whole, rng = (tmp_path / "run.jsonl.xz").read_bytes(), random.Random(0)
-    refused = 0
-    for number in range(60):
-        data = bytearray(whole)
-        if number % 3:
-            data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
-        else:
-            del data[rng.randrange(len(data)) :]
-        (tmp_path / "run.jsonl.xz").write_bytes(data)
-        other = Cache(None)
-        try:
-            import_(tmp_path / "run.jsonl.xz", cache=other)
-        except CacheError as error:
-            refused += 1
-            assert "\n" not in str(error) and list(other.entries()) == []
-        else:  # a byte that does not affect the content, such as a time
-            assert all(other.get(entry.key) == cache.get(entry.key) for entry in other.entries())
-    assert refused > 30
 
 
 def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ timecode  seconds as frames of a file, by the file's own frame times; drop-frame
 tables    CSV, JSON, Camtrap-DP
 editing   WebVTT, EDL, OpenTimelineIO, LosslessCut
 coding    ELAN, BORIS, Label Studio
-formats   `FORMATS`, the table of formats by what a file's name ends in; `write` and `read`
+formats   `FORMATS`, the table of formats by the ending of a file's name; `write` and `read`
 clips     parts of a video as films with sound
 
 Files come from anywhere: each reader is bounded, expands no entity, and raises InputError with one

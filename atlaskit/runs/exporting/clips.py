@@ -166,7 +166,7 @@ def write_clips(
 ) -> list[Path]:
     """Cut each stretch as a film with its sound, frame by frame, and return the files.
 
-    A stretch shorter than two seconds is shown with what is around it, and one longer than two
+    A stretch shorter than two seconds is shown with the seconds around it, and one longer than two
     minutes from its middle.
 
     Args:

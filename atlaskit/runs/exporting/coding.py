@@ -12,22 +12,27 @@ import json
 import mimetypes
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, Passage, as_kind, clean, videos_of
+from atlaskit.runs.exporting.passages import (
+    KINDS,
+    Passage,
+    Videos,
+    as_kind,
+    clean,
+    json_value,
+    path_of,
+    videos_of,
+)
 from atlaskit.runs.exporting.tables import Event, paired
 from atlaskit.runs.exporting.timecode import clock_of
 from atlaskit.video.video import Video
 
-Videos = Mapping[str, Video]
-"""The videos that are known, by name."""
 ASIDE = ("label", "confidence", "question")
 """The contents of ELAN's tiers below a tier of passages."""
 MOST_LEVELS = 40
@@ -39,25 +44,17 @@ def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
     """Yield each passage with a lane, from 0, in which it overlaps no other."""
     ends = list[float]()
     for passage in sorted(passages, key=lambda each: (each.start_s, each.end_s)):
-        lane = next(
-            (lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s), len(ends)
-        )
-        end_s = max(passage.end_s, passage.start_s + 1e-3)
-        if lane == len(ends):
-            ends.append(end_s)
-        else:
-            ends[lane] = end_s
-        yield lane, passage
+        free = [lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s]
+        if not free:
+            free = [len(ends)]
+            ends.append(0.0)
+        ends[free[0]] = max(passage.end_s, passage.start_s + 1e-3)
+        yield free[0], passage
 
 
 def numbered(name: str, lane: int) -> str:
     """Return a name, with a number from the second lane on."""
     return f"{name} {lane + 1}" if lane else name
-
-
-def path_of(video: Video | None) -> Path | None:
-    """Return the file of a video, if it is one file."""
-    return getattr(video, "path", None)
 
 
 # --- ELAN
@@ -388,7 +385,7 @@ def read_boris(text: str) -> list[Passage]:
     Raises:
         InputError: The text is no project.
     """
-    project = _value(text)
+    project = json_value(text)
     observations = project.get("observations") if isinstance(project, dict) else None
     if not isinstance(observations, dict):
         raise InputError("it is no project of BORIS.")
@@ -422,11 +419,10 @@ def read_boris(text: str) -> list[Passage]:
 
 def _medium(observation: dict[str, Any]) -> str:
     """Return the name of an observation's file; empty if there are several, or none."""
-    files = observation.get("file")
-    names = files.get("1") if isinstance(files, dict) else None
-    if not isinstance(names, list) or len(names) != 1:
-        return ""
-    return str(names[0]).replace("\\", "/").rpartition("/")[2]
+    match observation.get("file"):
+        case {"1": [name]}:
+            return str(name).replace("\\", "/").rpartition("/")[2]
+    return ""
 
 
 # --- Label Studio
@@ -516,8 +512,9 @@ def _regions(
     meta = region.get("meta")
     if not isinstance(meta, dict):
         meta = {}
-    texts = meta.get("text")
-    text = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts or "")
+    text = meta.get("text") or ""
+    if isinstance(text, list):
+        text = "\n".join(map(str, text))
     for each in ranges:
         match each:
             case {"start": int() as first, "end": int() as last} if 1 <= first < 1e9 and last < 1e9:
@@ -529,7 +526,8 @@ def _regions(
                         ours = {**ours, "start_s": start_s, "end_s": end_s}
                     yield Passage.from_json(ours)
                     continue
-                yield Passage(start_s, end_s, text, label=label, video=video, fps=float(clock.rate))
+                fps = float(clock.rate)
+                yield Passage(start_s, end_s, str(text), label=label, video=video, fps=fps)
             case _:
                 raise InputError(
                     f"a range has a first and a last frame, from 1 on; got {each!r:.80}."
@@ -538,12 +536,6 @@ def _regions(
 
 def _list(value: object, name: str) -> list[Any]:
     """Return the list of a name in an object; an empty one if there is none."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def _value(text: str) -> Any:
-    try:
-        return read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error
+    if isinstance(value, dict) and isinstance(value.get(name), list):
+        return list(value[name])
+    return []

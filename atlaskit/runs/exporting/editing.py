@@ -14,16 +14,25 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from atlaskit import limits
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, Passage, as_kind, clean, one_line, videos_of
+from atlaskit.runs.exporting.passages import (
+    KINDS,
+    Passage,
+    Videos,
+    as_kind,
+    clean,
+    json_value,
+    one_line,
+    path_of,
+    videos_of,
+)
 from atlaskit.runs.exporting.timecode import FrameClock, clock_of, rate_of
 from atlaskit.video.video import Video
 
@@ -117,8 +126,6 @@ SHORTEST_S = 1 / 48_000
 """The least length of a piece, in seconds, so that rounding makes no piece empty."""
 MOST = 1e6
 """The most frames per second that a file of another program may state."""
-Videos = Mapping[str, Video]
-"""The videos that are known, by name."""
 
 
 class Piece(NamedTuple):
@@ -158,8 +165,8 @@ def pieces_of(passages: Sequence[Passage], videos: Videos) -> Iterator[Piece]:
         for part, start_s, end_s in parts_of(video, passage.start_s, passage.end_s):
             clock = clock_of(part, None)
             name = one_line(part.name)
-            path = getattr(part, "path", None)
-            yield Piece(passage, name, path, clock, start_s, end_s, *clock.span(start_s, end_s))
+            span = clock.span(start_s, end_s)
+            yield Piece(passage, name, path_of(part), clock, start_s, end_s, *span)
 
 
 # --- EDL
@@ -276,7 +283,7 @@ def _clock(stated: str, is_dropping: bool, video: Video | None, fps: float | Non
     if not rate and is_dropping:
         rate = 30_000 / 1001
     if not rate:
-        raise InputError("an EDL does not tell its frame rate: pass fps=, or the video.")
+        raise InputError("an EDL does not state its frame rate: pass fps=, or the video.")
     return clock_of(None, rate)
 
 
@@ -423,10 +430,7 @@ def _exact(value: float, rate: float) -> float:
 
 def _object(text: str) -> dict[str, Any]:
     """Return the object of a JSON text; raise InputError if it is none."""
-    try:
-        value = read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error
+    value = json_value(text)
     if not isinstance(value, dict):
         raise InputError("it is no JSON object.")
     return value
@@ -454,7 +458,7 @@ def write_llc(passages: Sequence[Passage], videos: Videos) -> bytes:
         end = {} if passage.start_s == passage.end_s else {"end": passage.end_s}
         segments.append({"start": passage.start_s, **end, "name": name, "tags": tags})
     media = next(iter(videos_of(passages)), "")
-    path = getattr(videos.get(media), "path", None)
+    path = path_of(videos.get(media))
     if path is not None:
         media = path.name
     project: dict[str, Any] = {"version": 2}

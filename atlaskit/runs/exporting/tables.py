@@ -298,7 +298,9 @@ def _number(text: str) -> float | None:
 def _share(text: str) -> float | None:
     """Return the number of a cell, if it lies in [0, 1]."""
     value = _number(text)
-    return value if value is not None and 0 <= value <= 1 else None
+    if value is None or not 0 <= value <= 1:
+        return None
+    return value
 
 
 def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
@@ -441,7 +443,7 @@ def write_observations(
     classifier, says which species it is. The video's name is deployment and medium.
 
     Args:
-        passages: What was found.
+        passages: The passages.
         recorded_at: Returns when the recording of a video began, with its time zone.
     """
     rows = []
@@ -526,23 +528,19 @@ def _seconds_of(
     recorded_at: Callable[[str], datetime],
 ) -> tuple[float, float]:
     """Return the seconds of an observation in its video."""
-    told = [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]
-    match told:
+    match [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]:
         case [float(start_s), float(end_s)]:
             return start_s, end_s
     try:
-        start, end = (
-            datetime.fromisoformat(cell(row, name).strip()) for name in ("eventStart", "eventEnd")
-        )
+        start = datetime.fromisoformat(cell(row, "eventStart").strip())
+        end = datetime.fromisoformat(cell(row, "eventEnd").strip())
         began = recorded_at(video)
         return max(0.0, (start - began).total_seconds()), max(0.0, (end - began).total_seconds())
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
-        raise (
-            error
-            if isinstance(error, InputError)
-            else InputError(
-                f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
-            )
+        raise InputError(
+            f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
         ) from error
 
 

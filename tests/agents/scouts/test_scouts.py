@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stand_ins import HOSTILE
 
-from atlaskit.agents import scouts
 from atlaskit.agents.scouts import (
     ENOUGH_WORDS,
     LEAST,
@@ -183,12 +182,3 @@ def test_hostile_lines_are_quoted_and_short(text: str) -> None:
     assert reason.isprintable() and len(reason) <= LONGEST_REASON
     quote = json.loads(reason.removeprefix("said there: "))
     assert quote.startswith("red ") and len(quote) <= LONGEST_QUOTE + 1
-
-
-def test_lines_are_scored_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(scouts, "relevance", lambda sight: made.append(1) or relevance(sight))
-    seen = sight([RED, BLUE])
-    for grid in (ROOT, ROOT.expand(1), ROOT.expand(2)):
-        words(seen, grid)
-    assert made == [1]

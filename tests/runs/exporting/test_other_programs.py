@@ -137,7 +137,7 @@ def test_edls_and_projects_of_others(tmp_path: Path) -> None:
     assert (event.video, event.label, event.text, event.kind) == ("A001.MOV", "a fox", "seen", "note")
     assert (event.start_s, event.end_s) == pytest.approx((1800 * 1001 / 30_000, 1858 * 1001 / 30_000))
     (tmp_path / "y.edl").write_text("001  AX  V  C  00:00:01:12 00:00:02:00 00:00:00:00 00:00:00:13\n")
-    with pytest.raises(InputError, match=r"y\.edl cannot be read: an EDL does not tell its frame rate: pass fps="):
+    with pytest.raises(InputError, match=r"y\.edl cannot be read: an EDL does not state its frame rate: pass fps="):
         read(tmp_path / "y.edl")
     assert read(tmp_path / "y.edl", fps=25)[0].start_s == 1.48
     (tmp_path / "x.llc").write_text(
@@ -194,31 +194,19 @@ def test_what_a_format_cannot_hold_is_told(tmp_path: Path) -> None:
 
 HOSTILE_FILES = {
     "entities.eaf": '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><ANNOTATION_DOCUMENT>&b;</ANNOTATION_DOCUMENT>',
-    "no.eaf": "<a/>",
     "deep.eaf": "<a>" * 5_000,
-    "brackets.eaf": "<" * 700_000,
     "deep.otio": '{"a":' * 100_000,
     "huge.otio": '{"OTIO_SCHEMA":"Timeline.1","tracks":{"children":[{"OTIO_SCHEMA":"Clip.1","source_range":'
     '{"start_time":{"value":1e999,"rate":1e999},"duration":{"value":1e308,"rate":1e-308}}}]}}',
-    "wrong.otio": '{"OTIO_SCHEMA": 1, "tracks": {"children": 3}}',
-    "list.json": "[1, 2]",
     "half.llc": "{cutSegments: [{start: 'x'",
     "text.llc": "{cutSegments: [{start: 'x', name: 1}]}",
-    "tags.llc": "{cutSegments: [{start: 1, end: 2, tags: 3, name: null}]}",
     "nan.csv": "start,end\nnan,1\n",
-    "backwards.csv": "start,end\n5,1\n",
     "far.csv": "start,end\n1e300,1e301\n",
-    "words.csv": "start,end\nsoon,later\n",
-    "field.csv": 'start,end,text\n1,2,"' + "x" * 200_000,
-    "numbers.boris": '{"observations": {"a": {"events": [[1]]}}}',
     "infinite.boris": '{"observations": {"a": {"events": [[1e999, "", "a", "", ""]]}}}',
     "task.label-studio.json": '[{"data": {"fps": 25}, "annotations": [{"result": [{"value": {"ranges": [{"start": -1, '
     '"end": 0}], "timelinelabels": ["a"]}}]}]}]',
-    "newer.json": '{"atlaskit_passages": 99, "passages": []}',
     "kind.json": '{"atlaskit_passages": 1, "passages": [{"start_s": 0, "end_s": 1, "kind": ["x"], "fps": -1}]}',
     "frames.edl": "001  AX  V  C  00:00:01:99 00:00:02:00 00:00:00:00 00:00:00:13\n* FRAME RATE: 25\n",
-    "rate.edl": "001  AX  V  C  00:00:01:00 00:00:02:00 00:00:00:00 00:00:00:13\n* FRAME RATE: 0/0\n",
-    "none.vtt": "1\n00:00:01.000 --> 00:00:02.000\nx\n",
     "observations.csv": "eventStart,eventEnd\nyesterday,today\n",
     "bytes.vtt": "\udcff\udcfe\udc80",
 }
@@ -233,8 +221,7 @@ def test_a_hostile_file_gets_one_sentence(tmp_path: Path, name: str) -> None:
     except InputError as error:
         assert str(error).startswith(f"{name} ") and len(str(error)) < 400 and "\n" not in str(error)
     else:
-        assert name in ("wrong.otio", "huge.otio", "tags.llc"), found
-        assert len(found) <= 1
+        assert name == "huge.otio" and len(found) <= 1
 
 
 @pytest.mark.parametrize("form", [each for each in FORMATS if each.name != "camtrap-dp"], ids=lambda each: each.name)
