@@ -100,7 +100,7 @@ class ViewRecord(Record):
             key=view.key,
             path=(),
             dead=tuple(sorted(view.dead)),
-            stretch_s=(view.grid.start_s, view.grid.end_s),
+            stretch_s=view.grid.interval_s,
             k=view.grid.k,
             first=view.first,
         )
@@ -465,8 +465,7 @@ class Stop(Event):
 
 
 KINDS: dict[str, type[Event]] = {
-    each.kind: each
-    for each in (*Event.__subclasses__(), *Call.__subclasses__())
-    if each is not Call
+    each.kind: each for each in (*Event.__subclasses__(), *Call.__subclasses__())
 }
 """The class of each kind of event."""
+del KINDS["call"]
