@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "compare": (
         "tables:add_tables_commands",
-        "say how two tables of `evaluate` were made differently, and compare their scores",
+        "compare the scores and the settings of two tables of `evaluate`",
     ),
     "explore": (
         "explore:add_explore_command",
@@ -44,12 +44,11 @@ COMMANDS = {
     ),
     "browse": (
         "explore:add_explore_command",
-        "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told "
-        "--traces FOLDER",
+        "read a table of `evaluate` in a browser; with its --traces FOLDER, each row opens its run",
     ),
     "export": (
         "export:add_export_command",
-        "write results, rows of an evaluation and notes for film editors, coders and annotators",
+        "write results, tables and notes as files for film editors and annotation programs",
     ),
     "transcribe": (
         "transcribe:add_transcribe_command",
@@ -57,7 +56,7 @@ COMMANDS = {
     ),
     "view": (
         "view:add_view_commands",
-        "write a view (the contact sheet of a grid) to an image file",
+        "write a contact sheet of a video, or of a part of it, to an image file",
     ),
     "frame": (
         "view:add_view_commands",
@@ -65,11 +64,11 @@ COMMANDS = {
     ),
     "serve": (
         "serve:add_serve_command",
-        "serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
+        "serve a model with vLLM on this machine until Ctrl-C, or stop a server that runs",
     ),
     "mcp": (
         "mcp:add_mcp_command",
-        "lend videos to an assistant: a server of the Model Context Protocol",
+        "let an assistant look into videos, by the Model Context Protocol",
     ),
     "cache": (
         "cache:add_cache_commands",
@@ -77,7 +76,7 @@ COMMANDS = {
     ),
     "run": (
         "run:add_run_command",
-        "run notebooks headless and write a results page",
+        "run notebooks without a browser and write a page with their results",
     ),
     "paper": (
         "paper:add_paper_command",

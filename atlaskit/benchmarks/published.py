@@ -60,17 +60,29 @@ class Published:
 
 
 RESULTS: tuple[Published, ...] = (
-    Published("Gemini 4 Argon", "lvbench", 0.917, REPOSTED, None),
-    Published("GPT-6 Astra", "lvbench", 0.875, REPOSTED, None),
-    Published("Opus 5.5", "lvbench", 0.837, REPOSTED, None),
-    Published("Qwen3.5-35B-A3B, native video", "lvbench", 0.714, QWEN, None),
-    Published("Qwen3.5-35B-A3B, native video", "mlvu", 0.856, QWEN, None),
+    Published("Gemini 4 Argon", "lvbench", 0.917, REPOSTED, subtitles=None),
+    Published("GPT-6 Astra", "lvbench", 0.875, REPOSTED, subtitles=None),
+    Published("Opus 5.5", "lvbench", 0.837, REPOSTED, subtitles=None),
+    Published("Qwen3.5-35B-A3B, native video", "lvbench", 0.714, QWEN, subtitles=None),
+    Published("Qwen3.5-35B-A3B, native video", "mlvu", 0.856, QWEN, subtitles=None),
     Published(
-        "an open Video-LLM, directly", "extremewhen", 0.053, EXTREMEWHEN, None, metric="mIoU"
+        "an open Video-LLM, directly",
+        "extremewhen",
+        0.053,
+        EXTREMEWHEN,
+        subtitles=None,
+        metric="mIoU",
     ),
-    Published("retrieval, then grounding", "extremewhen", 0.354, EXTREMEWHEN, None, metric="mIoU"),
-    Published("GPT-5", "comet", 0.101, COMET, None, metric="F1@0.5"),
-    Published("Gemini 3 Flash", "comet", 0.146, COMET, None, metric="F1@0.5"),
+    Published(
+        "retrieval, then grounding",
+        "extremewhen",
+        0.354,
+        EXTREMEWHEN,
+        subtitles=None,
+        metric="mIoU",
+    ),
+    Published("GPT-5", "comet", 0.101, COMET, subtitles=None, metric="F1@0.5"),
+    Published("Gemini 3 Flash", "comet", 0.146, COMET, subtitles=None, metric="F1@0.5"),
     Published("DVD (o3)", "lvbench", 0.742, DVD),
     Published("DVD (o3)", "longvideobench-long", 0.686, COLLECTED),
     Published("DVD (o3)", "videomme-long", 0.673, COLLECTED),

@@ -31,7 +31,7 @@ from atlaskit.environment.question import Kind, Question, check_distinct
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.each import ask_each
 from atlaskit.evaluation.runner import EvaluationStopped
-from atlaskit.evaluation.tables import save
+from atlaskit.evaluation.saving import save
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import LOCAL_SERVER, as_model

@@ -316,7 +316,7 @@ def _paper(options: argparse.Namespace) -> int:
     command["where"] = [[column, str(value)] for column, value in where.items()]
     if not has_subtitles:
         command["no_subtitles"] = True
-    made = []
+    paper_tables = []
     for table, suffix in TABLES:
         cases = asked
         own = dict(command)
@@ -330,31 +330,31 @@ def _paper(options: argparse.Namespace) -> int:
                 duration_s=3600 * options.hours,
                 progress=True,
             )
-        made.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
+        paper_tables.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
     line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])
     spending = Spending(total or Budget(), cache, line)
     try:
         if options.estimate is not None:
-            for each in made:
+            for each in paper_tables:
                 each.estimate(spending.limits)
             if not agrees(options):
                 return 0
-        for each in made:
+        for each in paper_tables:
             each.fill(spending)
             each.write()
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
-    lost = 0
-    for each in made:
-        lost += sum(map(_failures, each.found.values()))
-    if lost:
+    failures = 0
+    for each in paper_tables:
+        failures += sum(map(_failures, each.found.values()))
+    if failures:
         print(
-            f"atlaskit: {lost} rows had a failed call; the same command with --rerun failures asks "
-            "them again.",
+            f"atlaskit: {failures} rows had a failed call; the same command with --rerun failures "
+            "asks them again.",
             file=sys.stderr,
         )
-    return max(_figures(options, str(spec)), int(lost > 0))
+    return max(_figures(options, str(spec)), int(failures > 0))
 
 
 def _figures(options: argparse.Namespace, model: str) -> int:
@@ -365,10 +365,10 @@ def _figures(options: argparse.Namespace, model: str) -> int:
     if options.first is not None:
         given["first"] = options.first
     ran = run_all(options.notebooks, options.out, only=FIGURES, model=model, given=given)
-    lost = [each.failure for each in ran if each.failure]
-    if lost:
-        print(f"atlaskit: {' '.join(lost)}", file=sys.stderr)
-    return int(bool(lost))
+    failures = [each.failure for each in ran if each.failure]
+    if failures:
+        print(f"atlaskit: {' '.join(failures)}", file=sys.stderr)
+    return int(bool(failures))
 
 
 def _failures(rows: pd.DataFrame) -> int:

@@ -95,7 +95,7 @@ def _stop(model: str | None) -> int:
         server.stop()
         print(f"The server of {server.name} at {server.url} has stopped.")
     if not running:
-        print(f"No server{whose} is kept.")
+        print(f"No server{whose} was left running.")
     return 0
 
 
@@ -105,7 +105,7 @@ def _serve(options: argparse.Namespace) -> int:
     if options.model is None:
         raise InputError(
             f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers "
-            "that are kept."
+            "that earlier commands left running."
         )
     if options.plan is not None:
         print(plan(options.model, options.plan or gpu_gib(), sheet_size))

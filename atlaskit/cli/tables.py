@@ -187,7 +187,7 @@ def _certainty(found: statistics.Comparison) -> str:
     """Return in words how sure a difference is."""
     if math.isnan(found.low):
         return "no interval, since one video tells nothing of others."
-    verdict = "not to be told from none" if found.low <= 0 <= found.high else "more than chance"
+    verdict = "not significant" if found.low <= 0 <= found.high else "significant"
     return f"95 % from {found.low:+.3f} to {found.high:+.3f}, p = {found.p:.2g}: {verdict}."
 
 

@@ -111,7 +111,7 @@ SUBTITLES_HELP = (
 def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> Video:
     """Open a video, or several as one, with the subtitles that are given.
 
-    Without any, the file beside a video is taken, as players do, and the user is told.
+    Without any, the file beside a video is read, as players do, and a notice is printed.
 
     Args:
         video: What to open.

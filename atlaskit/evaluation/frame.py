@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from atlaskit.evaluation.tables import save
+from atlaskit.evaluation.saving import save
 
 
 class EvaluationRows(pd.DataFrame):  # type: ignore[misc]

@@ -185,7 +185,7 @@ def paired(
         level: Confidence level, between 0 and 1.
 
     Returns:
-        The difference; bounds and p are nan where there are none, as with a single cluster.
+        The difference; bounds and p are nan with a single cluster, and as said above.
 
     Raises:
         InputError: If there are no values, one is NaN, or the level is not between 0 and 1.

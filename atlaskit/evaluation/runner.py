@@ -1,7 +1,7 @@
 """`evaluate`: asks many questions with one method and returns a table with one row each (paper §4).
 
-Knows nothing of datasets: it takes `Case`s. Replies come from the cache where it has them, so an
-evaluation that was killed continues where it was, and repeating a finished one makes no call.
+It takes `Case`s and knows nothing of datasets. Replies that the cache has come from there, so an
+evaluation that was killed continues where it stopped, and repeating a finished one makes no call.
 Cases and settings are checked before the first question, so that a mistake in them costs no call.
 """
 

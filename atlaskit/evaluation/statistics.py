@@ -57,7 +57,7 @@ COMPUTE = (
     "rounds",
     "evidence",
 )
-"""Columns with the cost of a question and what it is spent on (paper, Appendix C)."""
+"""Columns with the cost of a question and its parts (paper, Appendix C)."""
 QUANTILES = (0.1, 0.5, 0.9)
 """Quantiles of `tokens` that `compute` reports."""
 
@@ -73,7 +73,7 @@ def accuracy(
 
     For questions with choices, the mean of `score` is the accuracy; for when-questions, it is the
     mean temporal IoU. A row without a value does not count: a question whose true answer is not
-    known has no score, and one that failed lacks what its search would have told.
+    known has no score, and a question that failed has no columns of a search, such as `rounds`.
 
     Args:
         rows: Table of `evaluate`.
@@ -312,7 +312,7 @@ class Comparison(NamedTuple):
     only_second: int
     """Number of questions that only the second method answers correctly."""
     p: float
-    """p-value of the test that the interval inverts: below 0.05 just where it leaves out 0."""
+    """p-value of the test that the interval inverts: below 0.05 exactly if it leaves out 0."""
 
 
 def compare(

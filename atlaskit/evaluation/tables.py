@@ -10,7 +10,6 @@ with the settings that produced it.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,20 +20,22 @@ from typing import TYPE_CHECKING, Any
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.rows import read_parquet
-from atlaskit.caching.files import read_whole, write_whole
-from atlaskit.caching.keys import canonical_json, read_json
+from atlaskit.caching.files import read_whole
+from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import as_answered
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.evaluation.card import (
     OF_THE_RUN,
     TEXT,
-    card_text,
     checked_card,
     common_settings,
     differences,
     questions_card,
 )
+from atlaskit.evaluation.saving import check_path as check_path
+from atlaskit.evaluation.saving import save as save
+from atlaskit.evaluation.saving import so_far as so_far
 from atlaskit.video.spreadsheet import read_text, separator_of
 
 if TYPE_CHECKING:
@@ -49,81 +50,6 @@ TEXTS = (
 """Columns that hold texts, in a table without a card."""
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
-
-
-def save(rows: pd.DataFrame, path: str | Path) -> None:
-    """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings card beside it.
-
-    The card is `rows.csv.json`, and as text `rows.csv.txt`. Unfinished rows of this table, which an
-    interrupted evaluation left at `so_far(path)`, are removed.
-
-    Raises:
-        InputError: If the file has another suffix or cannot be written.
-    """
-    target = check_path(path)
-    # A prediction is an index, an interval, several intervals or text.
-    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))
-    texts = list[str]()
-    for name in plain:
-        if plain[name].map(lambda value: isinstance(value, str)).any():
-            texts.append(name)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.suffix == ".csv":
-            write_whole(target, plain.to_csv(index=False))
-        else:
-            write_whole(target, plain.to_parquet(index=False))
-        settings = _with_servers(rows.attrs, target)
-        card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
-        write_whole(target.with_name(f"{target.name}.json"), card + "\n")
-        write_whole(target.with_name(f"{target.name}.txt"), card_text(settings) + "\n")
-        unfinished = so_far(target)
-        for suffix in ("", ".json", ".txt"):
-            unfinished.with_name(f"{unfinished.name}{suffix}").unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{target} cannot be written: {reason(error)}.") from error
-
-
-def _with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a card with the servers that answered, also if the cache has answered all this time.
-
-    They are then on the card of the table that is replaced, if that is of the same models and
-    questions.
-    """
-    run = card.get(OF_THE_RUN)
-    if not isinstance(run, Mapping) or run.get("servers"):
-        return dict(card)
-    try:
-        before = checked_card(read_json(read_whole(path.with_name(f"{path.name}.json"))))
-    except (OSError, ValueError):
-        return dict(card)
-    if any(before.get(name) != card.get(name) for name in ("models", "asked", "parameters")):
-        return dict(card)
-    servers = (before.get(OF_THE_RUN) or {}).get("servers")
-    if not servers:
-        return dict(card)
-    return {**card, OF_THE_RUN: {**run, "servers": servers}}
-
-
-def check_path(path: str | Path) -> Path:
-    """Return the path of a table, checked; call it before the questions are asked.
-
-    Raises:
-        InputError: If the suffix is neither `.csv` nor `.parquet`.
-    """
-    target = Path(path)
-    if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"The file name of a table must end in .csv or .parquet; got {target}.")
-    return target
-
-
-def so_far(path: str | Path) -> Path:
-    """Return where an unfinished evaluation keeps its rows, whose table will be `path`.
-
-    An earlier, whole table stays until all questions are finished.
-    """
-    target = Path(path)
-    return target.with_stem(f"{target.stem}.so-far")
 
 
 def newest(path: str | Path) -> tuple[Path, int]:
@@ -142,7 +68,7 @@ def newest(path: str | Path) -> tuple[Path, int]:
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Read a table of results, with its settings in `attrs` as far as it has a card.
+    """Read a table of results; if it has a settings card, that is in `attrs`.
 
     A table without a card, as `rows.to_csv("rows.csv")` or a spreadsheet writes it, needs only the
     columns `id`, `video` and `score`; a warning names what is missing. The result is a DataFrame,
@@ -184,7 +110,7 @@ def load(path: str | Path) -> pd.DataFrame:
 
 
 def _card_of(table: Path) -> dict[str, Any] | None:
-    """Return the card beside a table; None where there is a table and no card."""
+    """Return the card beside a table; None if a table has none."""
     path = table.with_name(f"{table.name}.json")
     if table.is_file() and not path.exists():
         return None

@@ -470,7 +470,8 @@ def write_html(executed: Path) -> Path:
         exporter.widget_renderer_url
     ) = ""
     named = {"metadata": {"name": executed.stem}}
-    body, _ = exporter.from_notebook_node(nbformat.read(executed, as_version=4), named)  # type: ignore[no-untyped-call]
+    notebook = nbformat.read(executed, as_version=4)  # type: ignore[no-untyped-call]
+    body, _ = exporter.from_notebook_node(notebook, named)
     policy = rf'\1<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     bound, count = HEAD.subn(policy, body, count=1)
     if not count:

@@ -106,14 +106,14 @@ def dvd(
     After Deep Video Discovery (Zhang et al., 2025). One record per clip is paid once per video.
     Then, per question, a controller takes up to 15 turns, one action each: `global_browse` answers
     from up to 300 captions, `clip_search` gives up to 16 records, `frame_inspect` answers from up
-    to 50 frames of some clips, `finish` ends. The answer is drawn from what it was told.
+    to 50 frames of some clips, `finish` ends. The answer comes from the text of all this.
 
     Unlike the original: the search ranks by words (BM25), not embeddings. Subjects are merged
     across clips by their name alone, without a call, so that two people of one name are one, with
     an appearance each. Frames come on whole sheets, so 50 are 48, and every clip is covered, none
     of its frames dropped. `global_browse` picks its captions by the query where there are more than
     300 (50 minutes), not the first ones. The last turn can only finish, and is not asked for. A
-    record is told once; later searches name it by its number. Replies follow a schema, so no reply
+    record is given once; later searches name it by its number. Replies follow a schema, so no reply
     is lost for its form, and clips are named by number, never by times.
 
     Args:

@@ -142,9 +142,15 @@ def _nearest(
     clips = [clip for clip in index.clips if clip.words.strip()]
     texts = [clip.words for clip in clips]
     texts.append(f"{embedder.query_prefix}{query}")
-    clock = {"deadline_s": run.meter.deadline_s, "cancel": run.meter.cancel}
     try:
-        vectors = embed(embedder, texts, run.cache, replay=run.is_replay, **clock)  # type: ignore[arg-type]
+        vectors = embed(
+            embedder,
+            texts,
+            run.cache,
+            replay=run.is_replay,
+            deadline_s=run.meter.deadline_s,
+            cancel=run.meter.cancel,
+        )
     except (Unreachable, Refused):
         raise  # the address, the key or the name is wrong, also for any other question
     except ModelError as error:

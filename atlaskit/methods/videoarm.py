@@ -82,7 +82,7 @@ def videoarm(
     After VideoARM (Yin et al., 2025). Per question, a controller takes up to 10 turns, one action
     each: `scene_snapper` shows it 32 to 144 frames of ranges of clips, `transcript` tells it what
     is said in them, `clip_analyzer` answers a question from up to 50 frames of a range, `finish`
-    ends. Its memory is what it thought and was told: a sentence on each snapshot, transcripts and
+    ends. Its memory is its thoughts and what it read: a sentence on each snapshot, transcripts and
     analyses. Each turn starts from this memory, and shows the images of the latest snapshot alone.
     The answer is drawn from the memory and these images.
 

@@ -257,7 +257,7 @@ class VLM:
             request = replace(request, messages=(*request.messages, *turns))
 
     def _attempt(self, request: Request, in_words: bool, state: CallState) -> Completion:
-        """Return a completion that the model ended, or that holds its answer all the same.
+        """Return a whole completion, or one that broke off only after its answer.
 
         Raises:
             HttpFailure: If the exchange failed, or the endpoint broke off the answer.

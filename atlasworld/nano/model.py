@@ -31,7 +31,7 @@ def is_world(video: Video) -> bool:
 
 
 def caution(video: Video, question: Question) -> str:
-    """Return what nano was not taught of a video and a question; "" if it was taught both."""
+    """Return a warning if nano was not taught such a video or question, else ""."""
     faults = {OTHER_VIDEO: not is_world(video), SEVERAL: question.several}
     return " It ".join(fault for fault, is_there in faults.items() if is_there)
 

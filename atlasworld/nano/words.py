@@ -152,7 +152,9 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
         return say("problem", turn=turn), _moves(call)
     text = TEXTS["results"].get(type(turn.action).__name__, "Done.")
     text = text.format(action=turn.action, cells=listed(cells_of(turn.action)))
-    return (text, seen, _moves(call)) if seen else (text, _moves(call))
+    if seen:
+        return text, seen, _moves(call)
+    return text, _moves(call)
 
 
 def _note(turn: Turn) -> str:
@@ -246,7 +248,9 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
 
 def opened_cells_text(cells: Collection[int]) -> str:
     """Return which cells were opened, one by one; "" if there are none."""
-    return say("opened", cells=", ".join(f"{cell}*" for cell in sorted(cells))) if cells else ""
+    if not cells:
+        return ""
+    return say("opened", cells=", ".join(f"{cell}*" for cell in sorted(cells)))
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
@@ -257,4 +261,6 @@ def gaps_text(gaps: Sequence[Gap]) -> str:
         after = f"[{gap.after}]" if gap.after else "the video's start"
         before = f"[{gap.before}]" if gap.before else "the video's end"
         rows.append(say("gap", gap=gap, after=after, before=before))
-    return "\n".join([TEXTS["gaps"], *rows]) if rows else ""
+    if not rows:
+        return ""
+    return "\n".join([TEXTS["gaps"], *rows])

@@ -32,16 +32,21 @@ from atlasworld.oracle.inquiry import (
 from atlasworld.oracle.perception import Perception, Replies, describe
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")
+"""The clips that the search of `dvd` has found, in the text of its outcome."""
 ROW = re.compile(r"^Clip (\d+) \(.*$", re.MULTILINE)
+"""The record of one clip in an outcome of `dvd`."""
 AT_ONCE = 4
 """Clips that are looked at together."""
 MOST_LOOKS = 4
-"""Inspections before it gives up."""
+"""Inspections after which the oracle gives up."""
 Range = tuple[int, int]
+"""The first and the last of some clips in a row."""
 FINE_S = 1.5
 """Seconds between two frames of a snapshot below which it is not halved."""
 QUOTED = re.compile("“(.+)”")
+"""A spoken line that a question quotes."""
 TOO_MUCH = re.compile(r"Name at most (\d+)%")
+"""The limit of `videoarm`'s transcripts, in the outcome of a request for more."""
 
 
 def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
@@ -75,6 +80,7 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
 
 def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> list[int]:
     """Return a few clips to look at next: those beside an object that was named, then the best."""
+    # Of a question about a neighbour, the second wanted event is the object that it names.
     named = [describe(event) for event in perception.targets(call.question)[1:]]
     clips = list[int]()
     for row in ROW.finditer(notes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
@@ -121,9 +121,12 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
             if perception.promise(question, cell, missing):
                 look.append(_stretch(cell))
         return {**reply, "conclusion": {"action": "look", "look": look[:MOST_STRETCHES]}}
-    found: dict[str, list[Any]] = dict(perception.evidence(question, call.sheet.scratchpad))
-    if not len(call.sheet.scratchpad):
-        found = dict(perception.recognised(question, call.root.view, call.frames, targets))  # type: ignore[arg-type]
+    found: Mapping[str, list[Any]]
+    if len(call.sheet.scratchpad):
+        found = perception.evidence(question, call.sheet.scratchpad)
+    else:
+        cells = [frame for frame in call.frames if isinstance(frame, int)]
+        found = perception.recognised(question, call.root.view, cells, targets)
     if question.can_be_absent and not found and not suffices:
         return {**reply, "conclusion": {"action": "not_there", "sure": 0.9 if is_all_seen else 0.3}}
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))

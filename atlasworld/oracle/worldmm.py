@@ -80,7 +80,9 @@ def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
         return {"thought": "The notes hold what is asked.", "action": {"action": FINISH}}
     tool, _, level = plan[len(call.turns)].partition(" ")
     query = " ".join([question.text, *question.choices])[:LONGEST_TEXT]
-    arguments = {"level": level, "query": query} if level else {"query": query}
+    arguments = {"query": query}
+    if level:
+        arguments = {"level": level, "query": query}
     return {"thought": f"The {tool} memory may hold it.", "action": {"action": tool, **arguments}}
 
 

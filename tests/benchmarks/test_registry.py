@@ -28,11 +28,17 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def home(name: str, tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a dataset, which tests only read."""
-    folder = tmp_path_factory.mktemp(name)
-    LAYOUTS[name](folder, tiny)
-    return folder
+def homes(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folder of each dataset; a test leaves it as it was."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in LAYOUTS}
+    for name, folder in folders.items():
+        LAYOUTS[name](folder, tiny)
+    return folders
+
+
+@pytest.fixture(scope="module")
+def home(name: str, homes: dict[str, Path]) -> Path:
+    return homes[name]
 
 
 def load(name: str, home: Path, **options: Any) -> Benchmark:
@@ -110,8 +116,6 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "videomme": [{"videoID": "a", "question": "?", "options": ["A. x", "B. y"], "answer": "A"}],
     "longvideobench": [{"video_path": "a.mp4", "question": "?", "candidates": ["x", "y"], "correct_choice": 0}],
 }
-OPTIONS: dict[str, dict[str, Any]] = {"cgbench": {"task": "both"}}
-"""Options with which a loader makes all that its rows can give."""
 INVALID: list[tuple[str, dict[str, Any], str]] = [
     ("cgbench", {"right_answer": "F"}, "right_answer must be the letter of one of 5 choices; got 'F'"),
     ("cgbench", {"clue_intervals": [[1.0, "soon"]]}, "clue_intervals"),
@@ -167,40 +171,31 @@ def load_or_refuse(name: str, home: Path, **options: Any) -> str:
 
 @pytest.mark.parametrize(("name", "changes", "words"), INVALID)
 def test_an_invalid_row_is_one_sentence_with_its_place(
-    tiny: Path, tmp_path: Path, name: str, changes: dict[str, Any], words: str
+    homes: dict[str, Path], name: str, changes: dict[str, Any], words: str
 ) -> None:
-    LAYOUTS[name](tmp_path, tiny)
     first, *others = ROWS[name]
     with pytest.raises(InputError, match=f"Row 0: .*{words}|Row 0: {words}") as caught:
-        load(name, tmp_path, rows=[{**first, **changes}, *others])
+        load(name, homes[name], rows=[{**first, **changes}, *others])
     assert "\n" not in str(caught.value)
 
 
 @settings(max_examples=120)
 @given(st.sampled_from(sorted(ROWS)), st.data())
-def test_a_damaged_row_loads_or_is_refused(
-    tiny: Path, tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
-) -> None:
-    home = tmp_path_factory.getbasetemp() / f"fuzz_{name}"
-    if not home.exists():
-        LAYOUTS[name](home, tiny)
+def test_a_damaged_row_loads_or_is_refused(homes: dict[str, Path], name: str, data: st.DataObject) -> None:
     rows = ROWS[name]
     for _ in range(data.draw(st.integers(0, 2))):
         place = data.draw(st.integers(0, len(rows) - 1))
         rows = [*rows[:place], damaged(rows[place], data), *rows[place + 1 :]]
-    event(load_or_refuse(name, home, rows=rows, **OPTIONS.get(name, {})))
+    options = {"task": "both"} if name == "cgbench" else {}
+    event(load_or_refuse(name, homes[name], rows=rows, **options))
 
 
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(set(ROWS) - {"longvideobench", "videomme"})), st.data())
-def test_a_damaged_file_loads_or_is_refused(
-    tiny: Path, tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
-) -> None:
-    home = tmp_path_factory.getbasetemp() / f"damaged_{name}"
-    if not home.exists():
-        LAYOUTS[name](home, tiny)
+def test_a_damaged_file_loads_or_is_refused(homes: dict[str, Path], name: str, data: st.DataObject) -> None:
+    home = homes[name]
     files = [path for path in home.rglob("*") if path.suffix in (".json", ".jsonl", ".txt")]
-    path = sorted(path for path in files if "subtitle" not in path.parts)[0]
+    path = min(path for path in files if "subtitle" not in path.parts)
     intact = path.read_bytes()
     place, length = data.draw(st.integers(0, len(intact))), data.draw(st.sampled_from([0, 1, 5, len(intact)]))
     try:
@@ -213,8 +208,7 @@ def test_a_damaged_file_loads_or_is_refused(
 
 @pytest.mark.parametrize("name", sorted(ROWS))
 @pytest.mark.parametrize("null", [None, math.nan])
-def test_what_is_not_needed_may_be_null(tiny: Path, tmp_path: Path, name: str, null: Any) -> None:
-    LAYOUTS[name](tmp_path, tiny)
+def test_what_is_not_needed_may_be_null(homes: dict[str, Path], name: str, null: Any) -> None:
     needed = {"video", "video_id", "video_idx", "videoID", "video_path", "key", "qa", "question", "input"}
     needed |= {"options", "option", "candidates", "type" if name == "mlvu" else "", "question_type"}
     needed |= {"video_uid", "choices", "vid", "query", "sentence", "start", "end"}
@@ -222,7 +216,7 @@ def test_what_is_not_needed_may_be_null(tiny: Path, tmp_path: Path, name: str, n
     options: dict[str, Any] = {"split": "full"} if name == "egoschema" else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".* videos are missing")
-        bench = load(name, tmp_path, rows=rows, **options)
+        bench = load(name, homes[name], rows=rows, **options)
     if name not in ("lvbench", "charades"):  # answers are inside `qa`, or a line has no other fields
         assert {case.question.answer for case in bench} <= {None}
     assert len({case.question.id for case in bench}) == len(bench)

@@ -93,7 +93,7 @@ def test_a_card_given_back_repeats_the_table_and_options_win(capsys: pytest.Capt
     assert "0 model calls paid now" in capsys.readouterr().out
     assert main(["compare", "rows.csv", "again.csv"]) == 0
     printed = capsys.readouterr().out
-    assert "Difference +0.000: 95 % from -0.842 to +0.842, p = 1: not to be told from none." in printed
+    assert "Difference +0.000: 95 % from -0.842 to +0.842, p = 1: not significant." in printed
     assert "All settings that both have are the same." in printed
     assert main(["evaluate", "--k", "8", "--like", "rows.csv.json", "--first", "4", "--out", "k8.csv"]) == 0
     capsys.readouterr()

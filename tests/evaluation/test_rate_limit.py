@@ -12,6 +12,7 @@ from support.faults import Fault, fitting_answer, saying, sending
 from support.loopback import loopback
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlasworld import World
 
@@ -35,8 +36,13 @@ class Limited:
         return saying(fitting_answer(body))
 
 
+@pytest.fixture(scope="module")
+def world() -> World:
+    return aw.world(5, 120, questions=2, size=(160, 90))
+
+
 def table_of(world: World, folder: Path, answer: Any, *, parallel: int) -> pd.DataFrame:
-    cases = [Case(question, world.drawn.name, lambda: world.drawn) for question in world.questions[:2]]
+    cases = [Case(question, world.drawn.name, lambda: world.drawn) for question in world.questions]
     settings: dict[str, Any] = {"search": "paper", "workers": 2, "budget": ak.Budget(calls=12)}
     with loopback() as server:
         server.answer = answer

@@ -15,7 +15,7 @@ from atlasworld.questions import ABSENTS, is_absent
 
 @pytest.fixture(scope="module")
 def lacking() -> World:
-    return aw.world(3, 600, size=(128, 72), questions=8, categories=tuple(ABSENTS))
+    return aw.world(3, 300, size=(128, 72), questions=8, categories=tuple(ABSENTS))
 
 
 def test_absent_questions_are_about_what_a_script_lacks(lacking: World) -> None:

@@ -143,13 +143,6 @@ def test_comparisons_are_paired() -> None:
         compare(pd.concat([first, first.iloc[:1]]), second)
 
 
-def test_accuracy_by_group() -> None:
-    table = rows([True, False, True, True], level=["L1", "L1", "L2", "L2"])
-    by_level = accuracy(table, "level").set_index("level")
-    assert by_level["mean"].to_dict() == {"L1": 0.5, "L2": 1.0}
-    assert accuracy(table).iloc[0][["questions", "videos", "mean"]].tolist() == [4, 2, 0.75]
-
-
 def test_a_breakdown_joins_tables_side_by_side() -> None:
     """As in the paper's Appendix B, where only one benchmark may have a type of question."""
     short = rows([True, False, True, True], category=["S2E", "S2E", "TAA", "SSS"])

@@ -203,15 +203,11 @@ WHOLE = "is a whole number"
 SHARED = (
     ("threads", 0, WHOLE),
     ("context", 0, WHOLE),
-    ("context", 1.5, WHOLE),
     ("context", True, WHOLE),
     ("clip_s", 0, "clip_s must be a positive number of seconds"),
     ("clip_s", float("nan"), "clip_s must be a positive number of seconds"),
     ("size", 4, "at least 16 pixels"),
     ("fit", "crop", "fit is"),
-    ("turns", 0, WHOLE),
-    ("rounds", 0, WHOLE),
-    ("top", 0, WHOLE),
     ("size", 9_000, "A view is at most 8192 pixels wide"),
     ("cell", 9_000, "A view is at most 8192 pixels wide"),
 )
@@ -219,18 +215,12 @@ SHARED = (
 OWN: dict[str, list[tuple[dict[str, Any], str]]] = {
     "captions": [({"per_clip": 5}, "per_clip must be a square number")],
     "dvd": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
-    "mapreduce": [({"longest": 0}, f"longest {WHOLE}")],
     "native": [({"frames": 0}, WHOLE), ({"tokens": 3}, "tokens must be at least"), ({"fps": 0.0}, "fps")],
     "uniform": [({"frames": 0}, WHOLE), *(({"per_image": each}, "per_image") for each in (3, 9, 1))],
-    "videoagent": [({"frames": 0}, WHOLE), ({"segments": 0}, f"segments {WHOLE}")],
     "videoarm": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
     "videotree": [
-        ({"clusters": 0}, "clusters is a whole number, at least 1"),
         ({"clusters": 40}, "most_clusters must be at least clusters, 40; got 32"),
-        ({"most_clusters": 8.0}, f"most_clusters {WHOLE}"),
-        ({"enough": 0}, f"enough {WHOLE}"),
         ({"branches": 1}, "branches is a whole number, at least 2"),
-        ({"most_frames": 0}, f"most_frames {WHOLE}"),
     ],
     "worldmm": [({"rounds": 6}, "rounds may be at most 5")],
 }

@@ -154,17 +154,6 @@ def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: V
     assert "X-data-parallel-rank" not in loop.headers[-1]
 
 
-@pytest.mark.parametrize("name", [None, "loop"])
-def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name: str | None) -> None:
-    """As in a notebook that `atlaskit run` runs. Requests without images are spread too."""
-    loop.counters = "".join(f'vllm:prompt_tokens_total{{engine="{n}",model_name="loop"}} 0.0\n' for n in range(3))
-    vlm = VLM(loop.url, name)
-    assert vlm.dialect == replace(VLLM, ranks=3)
-    for number in range(12):
-        vlm.complete(request(f"Number {number}"))
-    assert {headers["X-data-parallel-rank"] for headers in loop.headers} == set("012")
-
-
 class Service(NamedTuple):
     """How a service shows itself, and a field that it refuses."""
 

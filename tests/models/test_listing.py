@@ -23,10 +23,9 @@ WORDS = str.split
 OTHERS = WORDS(
     """
 text-embedding-3-small nomic-embed-text:latest text-embedding-nomic-embed-text-v1.5 mxbai-embed-large all-minilm:latest
-BAAI/bge-m3 BAAI/bge-reranker-v2-m3 intfloat/e5-large thenlper/gte-base mistral-embed Qwen/Qwen3-Embedding-8B
-Qwen/Qwen3-VL-Reranker-2B jina-reranker-v2 openai/whisper-large-v3 whisper-1 gpt-4o-transcribe gpt-4o-mini-tts tts-1
-omni-moderation-latest meta-llama/Llama-Guard-3-8B google/shieldgemma-2b dall-e-3 gpt-image-1 openai/clip-vit-large
-google/siglip2-base black-forest-labs/flux-1 models/gemini-embedding-001 models/imagen-4.0 nvidia/parakeet-tdt
+BAAI/bge-m3 BAAI/bge-reranker-v2-m3 intfloat/e5-large thenlper/gte-base Qwen/Qwen3-Embedding-8B openai/whisper-large-v3
+gpt-4o-transcribe gpt-4o-mini-tts omni-moderation-latest meta-llama/Llama-Guard-3-8B google/shieldgemma-2b dall-e-3
+gpt-image-1 openai/clip-vit-large google/siglip2-base black-forest-labs/flux-1 models/imagen-4.0 nvidia/parakeet-tdt
 hexgrad/kokoro davinci-002 gpt-4o-realtime-preview
 """
 )

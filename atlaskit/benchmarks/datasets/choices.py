@@ -171,7 +171,7 @@ def lvbench(
         >>> bench.cases[0].question.text
         'What happens at 0?'
     """
-    loading = Loading(LVBENCH_LAYOUT, root, rows, subtitles)
+    loading = Loading(LVBENCH_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         for number, question in enumerate(row.qa):
             loading.add(
@@ -332,7 +332,7 @@ def mlvu(
         >>> bench.cases[0].question.text
         'What does the man do, 0?'
     """
-    loading = Loading(MLVU_LAYOUT, root, rows, subtitles)
+    loading = Loading(MLVU_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         loading.add(
             location,
@@ -462,7 +462,7 @@ def egoschema(
         >>> bench.cases[0].question.text
         'What is C doing overall, 0?'
     """
-    loading = Loading(EGOSCHEMA_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(EGOSCHEMA_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     is_empty = True
     answers = _separate_answers(loading.home)
     for location, row in loading.rows():
@@ -589,7 +589,7 @@ def longtimescope(
         >>> bench.cases[0].question.text
         'What does the golden retriever do, 0?'
     """
-    loading = Loading(LONGTIMESCOPE_LAYOUT, root, rows, subtitles)
+    loading = Loading(LONGTIMESCOPE_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         loading.add(
             location,

@@ -155,7 +155,7 @@ def extremewhen(
         >>> bench.cases[0].question.text
         'When does it happen for the time 0?'
     """
-    loading = Loading(EXTREMEWHEN_LAYOUT, root, rows, subtitles)
+    loading = Loading(EXTREMEWHEN_LAYOUT, root, given=rows, wants_lines=subtitles)
     home = loading.home
     videos = dict[str, MediaFiles]()
     lines = dict[str, MediaFiles]()
@@ -264,7 +264,7 @@ def comet(
         >>> [case.question.answer for case in bench][1]
         ()
     """
-    loading = Loading(COMET_LAYOUT, root, rows, subtitles)
+    loading = Loading(COMET_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         spans = in_order(row.intervals or ())
         loading.add(
@@ -356,7 +356,7 @@ def qvhighlights(
         >>> bench.cases[0].question.text
         'When does the video show this: “A chef bakes bread 0.”'
     """
-    loading = Loading(QVHIGHLIGHTS_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(QVHIGHLIGHTS_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for location, row in loading.rows():
         windows = in_order(row.relevant_windows)
         loading.add(
@@ -444,7 +444,7 @@ def charades(
         >>> bench.cases[0].question.text
         'When does the video show this: “person turn a light on.”'
     """
-    loading = Loading(CHARADES_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(CHARADES_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for number, (location, row) in enumerate(loading.rows()):
         published = (row.start, row.end)
         (span,) = in_order([published])
@@ -569,7 +569,7 @@ def cgbench(
         'Which is it, 0?'
     """
     check_one_of("task", task, TASKS)
-    loading = Loading(CGBENCH_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(CGBENCH_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for number, (location, row) in enumerate(loading.rows()):
         qid = row.qid or f"{row.video_uid}-{number}"
         for of_task, fields in _questions(row, qid).items():

@@ -269,7 +269,7 @@ class Loading(Generic[R]):
     given: Iterable[Mapping[str, Any]] | None = None
     """Rows that the caller has read; None to read those of the folder."""
     wants_lines: bool = True
-    """Whether the videos get their subtitles, as far as the dataset has any."""
+    """Whether the videos get their subtitles, if the dataset has any."""
     split: str = ""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)

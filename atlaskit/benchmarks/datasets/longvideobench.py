@@ -127,7 +127,7 @@ def longvideobench(
         >>> bench.cases[0].question.text
         'What is shown?'
     """
-    loading = Loading(LAYOUT, root, rows, subtitles, split)
+    loading = Loading(LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for location, row in loading.rows():
         loading.add(
             location,

@@ -117,11 +117,18 @@ def table(
         >>> bench.cases[0].question.choices
         ('red', 'blue')
     """
-    reading = _Table(source, root, video, subtitles, scored)
+    reading = _Table(source, root=root, video=video, subtitles=subtitles, scored=scored)
     faults = []
     for place, cells in reading.rows:
         try:
-            reading.add(_Row(place, cells, reading.columns, reading.letters, scored))
+            row = _Row(
+                place,
+                cells,
+                columns=reading.columns,
+                letters=reading.letters,
+                scored=scored,
+            )
+            reading.add(row)
         except InputError as error:
             faults.append(error)
     if faults:
@@ -202,7 +209,7 @@ def _about_one(questions: Sequence[Question], video: str | Path | Video | None) 
 
 @dataclass(frozen=True)
 class Opened:
-    """A video of one's own, opened on call."""
+    """A video of a table, opened on call."""
 
     source: Path | Video
     subtitles: str | None = None
@@ -420,6 +427,7 @@ class _Table:
     def __init__(
         self,
         source: Rows,
+        *,
         root: str | Path | None,
         video: str | Path | Video | None,
         subtitles: bool,
@@ -451,12 +459,12 @@ class _Table:
         self._facts = [name for name in rest if name not in self.letters]
         self._check(headers)
         self._cases = list[Case]()
-        # Of each question, where it stands and its answer; of each id, where it stands.
+        # The place and the answer of each question; the place of each id.
         self._answers: dict[str, tuple[str, Any]] = {}
         self._ids: dict[str, str] = {}
-        # Where questions stand that are there twice.
+        # The places of questions that are listed again.
         self._twice = list[str]()
-        # Of each video, its duration in seconds; and those whose subtitles lie beside them.
+        # The duration of each video in seconds; the videos whose subtitles lie beside them.
         self._lengths: dict[str, float] = {}
         self._beside = set[str]()
 
@@ -655,7 +663,7 @@ def _read(source: Rows) -> tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]:
 
 
 def _columns_of(headers: Sequence[str]) -> dict[str, str]:
-    """Return the column of each field of a row, as far as the table has one."""
+    """Return the column of each field of a row that the table has."""
     plain = dict[str, str]()
     for header in headers:
         plain.setdefault(re.sub(r"[^a-z0-9]+", "_", header.lower()).strip("_"), header)

@@ -69,7 +69,7 @@ def videomme(
         >>> bench.cases[0].question.text
         'Which is it?'
     """
-    loading = Loading(VIDEOMME_LAYOUT, root, rows, subtitles)
+    loading = Loading(VIDEOMME_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         loading.add(
             location,
@@ -160,7 +160,7 @@ def videomme_v2(
         >>> bench.cases[0].question.text
         'Which of these, 1 and 1?'
     """
-    loading = Loading(VIDEOMME_V2_LAYOUT, root, rows, subtitles)
+    loading = Loading(VIDEOMME_V2_LAYOUT, root, given=rows, wants_lines=subtitles)
     locations = list[str]()
     rows_found = list[VideoMMEv2Row]()
     for location, row in loading.rows():

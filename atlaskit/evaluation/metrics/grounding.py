@@ -1,8 +1,8 @@
 """Official metrics of the grounding benchmarks: mIoU, R@τ, R1, mAP, rec.@IoU and acc.@IoU.
 
 They are about the questions whose true answer is an interval; without a prediction, one scores 0.
-All values lie in [0, 1], where papers print percent. `rejection` is about the others too: it tells
-whether a method says that nothing is there where nothing is, and only there.
+All values lie in [0, 1], where papers print percent. `rejection` is about all questions: whether a
+method says that nothing is there if nothing is, and only then.
 """
 
 from __future__ import annotations

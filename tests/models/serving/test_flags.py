@@ -24,7 +24,7 @@ from atlaskit.models.names import preset_for, preset_named, served_family, serve
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import plan
 from atlaskit.models.serving.flags import ServerFlags, environment
-from atlaskit.models.serving.install import IMAGES, Build
+from atlaskit.models.serving.install import Build
 from atlaskit.models.serving.plan import WORDS, best_of_cards, published, sizes_of
 from atlaskit.models.serving.process import failure_reason
 from atlaskit.models.serving.server import serve
@@ -120,23 +120,6 @@ def test_a_processor_computes_linear_attention_in_bfloat16(
         monkeypatch.setattr(plan, "fast_dtype", lambda fast=fast: fast)
         flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-cpu", preset=preset_named(name)))
         assert flags["--dtype"] == ("bfloat16" if has else fast)
-
-
-@pytest.mark.parametrize(("name", "is_used"), [("nano@0123456789ab", False), ("qwen3-vl@0123456789ab", True)])
-def test_image_processors_get_torchvision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_used: bool
-) -> None:
-    """Not those of nano, which was trained on images that Pillow prepared."""
-    monkeypatch.setenv("PYTHONPATH", "/mine")
-    python, folder = tmp_path / "bin" / "python", tmp_path / IMAGES
-    assert environment("serve-cpu", str(python), preset_named(name), ServerFlags())["PYTHONPATH"] == "/mine"
-    folder.mkdir()
-    path = environment("serve-cpu", str(python), preset_named(name), ServerFlags())["PYTHONPATH"]
-    assert path == (os.pathsep.join(["/mine", str(folder)]) if is_used else "/mine")
-    monkeypatch.delenv("PYTHONPATH")
-    assert environment("serve-cpu", str(python), preset_named(name), ServerFlags()).get("PYTHONPATH") == (
-        str(folder) if is_used else None
-    )
 
 
 def test_engines_on_a_cpu_share_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:

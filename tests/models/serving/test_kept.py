@@ -213,6 +213,6 @@ def test_what_is_to_be_stopped_is_named(tmp_path: Path, stub: Path, capsys: pyte
     assert main(["serve", "--stop"]) == 0
     stopped, none_of_it, other, none = capsys.readouterr().out.splitlines()
     assert stopped.startswith(f"The server of {names[0]} at http") and other.startswith(f"The server of {names[1]} at")
-    assert none_of_it == f"No server of {models[0]} is kept." and none == "No server is kept."
+    assert none_of_it == f"No server of {models[0]} was left running." and none == "No server was left running."
     assert main(["serve"]) == 2
     assert "needs a model" in capsys.readouterr().err
