@@ -147,14 +147,14 @@ def _known_action(name: str) -> str:
     return name
 
 
+ACTION_SCHEMA = WithJsonSchema({"type": "string", "enum": action_names()})
+"""The JSON Schema of an action's name, in docs/trace.schema.json."""
+
+
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[
-        str,
-        AfterValidator(_known_action),
-        WithJsonSchema({"type": "string", "enum": action_names()}),
-    ]
+    name: Annotated[str, AfterValidator(_known_action), ACTION_SCHEMA]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None
