@@ -307,12 +307,12 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry that names the subtitles of this run; a later run may have used others."""
     video = trace.of(Start)[0].settings.get("video")
-    tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
-    return {
-        ASKED.key(video=video): canonical_json(track.fingerprint).encode()
-        for track in tracks
-        if track is not None
-    }
+    entry = dict[str, bytes]()
+    for key in keys:
+        track = parse_lines(cache.get(key) or b"") if kind_of(key) == "lines" else None
+        if track is not None:
+            entry[ASKED.key(video=video)] = canonical_json(track.fingerprint).encode()
+    return entry
 
 
 def __dir__() -> list[str]:

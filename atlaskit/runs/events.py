@@ -100,7 +100,7 @@ class ViewRecord(Record):
             key=view.key,
             path=(),
             dead=tuple(sorted(view.dead)),
-            stretch_s=(view.grid.start_s, view.grid.end_s),
+            stretch_s=view.grid.interval_s,
             k=view.grid.k,
             first=view.first,
         )
@@ -147,14 +147,14 @@ def _known_action(name: str) -> str:
     return name
 
 
+ACTION_SCHEMA = WithJsonSchema({"type": "string", "enum": action_names()})
+"""The JSON Schema of an action's name, in docs/trace.schema.json."""
+
+
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[
-        str,
-        AfterValidator(_known_action),
-        WithJsonSchema({"type": "string", "enum": action_names()}),
-    ]
+    name: Annotated[str, AfterValidator(_known_action), ACTION_SCHEMA]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None
@@ -465,8 +465,7 @@ class Stop(Event):
 
 
 KINDS: dict[str, type[Event]] = {
-    each.kind: each
-    for each in (*Event.__subclasses__(), *Call.__subclasses__())
-    if each is not Call
+    each.kind: each for each in (*Event.__subclasses__(), *Call.__subclasses__())
 }
 """The class of each kind of event."""
+del KINDS["call"]
