@@ -1,37 +1,50 @@
-"""A request holds only fields that the endpoint's dialect declares, and each image once."""
+"""A service is recognized, and gets the fields that its dialect declares: schema, images, thinking.
+
+No hosted service can be reached here. What each sends follows its documentation and its users'
+reports (docs/models.md). Its errors are in `test_refusals`, forms of thoughts in
+`test_completion`, pauses in `test_delays`. A model that thinks has room for its thoughts, which are
+counted apart and are no answer.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
-from support.faults import failing, saying
+from support.faults import Fault, completion, failing, fitting_answer, saying, sending
 from support.loopback import Loop
+from support.model_doubles import Babbler
 from support.stand_ins import Pick, request
 
+from atlaskit.agents import schemas
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.render import View, view
 from atlaskit.errors import InputError
-from atlaskit.models.cached import reply_key
+from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import (
     DIALECTS,
     HOSTED,
     OPENAI,
     PLAIN,
+    THOUGHT_TOKENS,
     VLLM,
     Dialect,
     build_payload,
-    dialect_of,
+    dialect_named,
     sampling_parameters,
 )
-from atlaskit.models.names import preset_for
-from atlaskit.models.protocol import Message, ModelError, Request
+from atlaskit.models.names import family_of, preset_for
+from atlaskit.models.protocol import BadReply, Message, ModelError, Request
 from atlasworld import World
 
 ANSWER = '{"thought":"t","cell":3}'
@@ -96,77 +109,8 @@ def test_strict_decoding_leaves_bounds_to_the_client(loop: Loop) -> None:
     assert sent["strict"] is True and not {"maxLength", "maxItems"} & set(re.findall(r"\w+", json.dumps(sent)))
     assert sent["schema"]["properties"]["maximum"]["enum"] == [3, 5] and "Pick" in sent["schema"]["$defs"]
     assert "maxLength" in json.dumps(body_of(bounded, VLLM))
-    loop.faults = [
-        saying('{"maximum":3,"text":"far too long","cells":[]}'),
-        saying('{"maximum":3,"text":"ok","cells":[]}'),
-    ]
+    loop.faults = [saying(f'{{"maximum":3,"text":"{text}","cells":[]}}') for text in ("far too long", "ok")]
     assert VLM(loop.url, "loop", dialect="openai").complete(bounded).usage.calls == 2
-
-
-def test_the_plain_dialect_puts_the_schema_into_words(loop: Loop, grid_view: View) -> None:
-    words = body_of(request("Here:", grid_view, "Pick."), PLAIN)["messages"][-1]["content"][-1]["text"]
-    assert '"enum": [3, 5]' in words and "JSON Schema" in words
-    loop.faults = [saying(f"```json\n{ANSWER}\n```")]
-    plain = VLM(loop.url, "loop", dialect="plain")
-    assert plain.complete(request()).answer.cell == 3
-    assert reply_key(plain, request()) != reply_key(VLM(loop.url, "loop", dialect="vllm"), request())
-    with pytest.raises(InputError, match="'french'"):
-        VLM(loop.url, "loop", dialect="french")
-
-
-@pytest.mark.parametrize("models", [None, [], {"data": []}, {"data": [{"id": "x"}]}, {"data": "vllm"}, "vllm"])
-def test_an_endpoint_that_declares_nothing_is_hosted(models: object) -> None:
-    assert dialect_of(models) == HOSTED
-
-
-def test_an_image_is_sent_once(loop: Loop, grid_view: View) -> None:
-    vlm = VLM(loop.url, "loop")
-    sizes = [vlm.complete(request("Here:", grid_view, word)).transit.sent_bytes for word in ("a", "b", "c")]
-    first, *later = (images_of(body)[0] for body in loop.bodies)
-    assert base64.b64decode(first["image_url"]["url"].partition(",")[2]) == grid_view.jpeg()
-    assert first["uuid"] == grid_view.key
-    assert later == [{"type": "image_url", "image_url": None, "uuid": grid_view.key}] * 2
-    assert sizes[0] > len(grid_view.jpeg()) > sizes[1] == sizes[2]
-    assert len(loop.bodies) == 3
-
-
-@pytest.mark.parametrize("status", [400, 404, 500])
-def test_an_image_is_sent_again_to_a_server_that_dropped_it(loop: Loop, grid_view: View, status: int) -> None:
-    vlm = VLM(loop.url, "loop")
-    vlm.complete(request(grid_view))
-    loop.faults = [failing(status)]
-    reply = vlm.complete(request(grid_view, "Again."))
-    assert reply.usage.calls == 1, "the rejected request did not reach the model, so it is not a call"
-    assert [images_of(body)[0]["image_url"] is None for body in loop.bodies] == [False, True, False]
-    loop.faults = [failing(400)] * 2
-    with pytest.raises(ModelError, match="returned HTTP 400") as caught:
-        vlm.complete(request(grid_view, "And again."))
-    assert caught.value.usage.calls == 1 and len(loop.bodies) == 5
-
-
-def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: View) -> None:
-    vlm = VLM(loop.url, "loop", dialect=replace(VLLM, ranks=4))
-    for each in (
-        request(grid_view, "a"),
-        request(grid_view, "b", grid_view.expand(1)),
-        *(request(grid_view.expand(i)) for i in range(4)),
-    ):
-        vlm.complete(each)
-    ranks = [headers["X-data-parallel-rank"] for headers in loop.headers]
-    assert ranks[0] == ranks[1] and set(ranks) <= set("0123") and len(set(ranks)) > 1
-    VLM(loop.url, "loop").complete(request())
-    assert "X-data-parallel-rank" not in loop.headers[-1]
-
-
-@pytest.mark.parametrize("name", [None, "loop"])
-def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name: str | None) -> None:
-    """As in a notebook that `atlaskit run` runs. Requests without images are spread too."""
-    loop.counters = "".join(f'vllm:prompt_tokens_total{{engine="{n}",model_name="loop"}} 0.0\n' for n in range(3))
-    vlm = VLM(loop.url, name)
-    assert vlm.dialect == replace(VLLM, ranks=3)
-    for number in range(12):
-        vlm.complete(request(f"Number {number}"))
-    assert {headers["X-data-parallel-rank"] for headers in loop.headers} == set("012")
 
 
 def test_no_grammar_is_sent_a_bound_that_llama_cpp_refuses(loop: Loop) -> None:
@@ -183,3 +127,222 @@ def test_no_grammar_is_sent_a_bound_that_llama_cpp_refuses(loop: Loop) -> None:
         VLM(loop.url, "loop", dialect=dialect).complete(asked)
         sent = json.dumps(loop.bodies[-1]["response_format"])
         assert re.findall(r'"maxLength": (\d+)', sent) == (["3000"] if are_sent else []) + ["300"]
+
+
+def test_the_plain_dialect_puts_the_schema_into_words(loop: Loop, grid_view: View) -> None:
+    words = body_of(request("Here:", grid_view, "Pick."), PLAIN)["messages"][-1]["content"][-1]["text"]
+    assert '"enum": [3, 5]' in words and "JSON Schema" in words
+    loop.faults = [saying(f"```json\n{ANSWER}\n```")]
+    plain = VLM(loop.url, "loop", dialect="plain")
+    assert plain.complete(request()).answer.cell == 3
+    assert reply_key(plain, request()) != reply_key(VLM(loop.url, "loop", dialect="vllm"), request())
+    with pytest.raises(InputError, match="'french'"):
+        VLM(loop.url, "loop", dialect="french")
+
+
+def test_an_image_is_sent_once(loop: Loop, grid_view: View) -> None:
+    vlm = VLM(loop.url, "loop")
+    sizes = [vlm.complete(request("Here:", grid_view, word)).transit.sent_bytes for word in ("a", "b", "c")]
+    first, *later = (images_of(body)[0] for body in loop.bodies)
+    assert base64.b64decode(first["image_url"]["url"].partition(",")[2]) == grid_view.jpeg()
+    assert first["uuid"] == grid_view.key
+    assert later == [{"type": "image_url", "image_url": None, "uuid": grid_view.key}] * 2
+    assert sizes[0] > len(grid_view.jpeg()) > sizes[1] == sizes[2]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_an_image_is_sent_again_to_a_server_that_dropped_it(loop: Loop, grid_view: View, status: int) -> None:
+    vlm = VLM(loop.url, "loop")
+    vlm.complete(request(grid_view))
+    loop.faults = [failing(status)]
+    reply = vlm.complete(request(grid_view, "Again."))
+    assert reply.usage.calls == 1, "the rejected request did not reach the model, so it is not a call"
+    assert [images_of(body)[0]["image_url"] is None for body in loop.bodies] == [False, True, False]
+    loop.faults = [failing(400)] * 2
+    with pytest.raises(ModelError, match="returned HTTP 400") as caught:
+        vlm.complete(request(grid_view, "And again."))
+    assert caught.value.usage.calls == 1 and len(loop.bodies) == 5
+
+
+def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: View) -> None:
+    vlm = VLM(loop.url, "loop", dialect=replace(VLLM, ranks=4))
+    vlm.complete(request(grid_view, "a"))
+    vlm.complete(request(grid_view, "b", grid_view.expand(1)))
+    for cell in range(4):
+        vlm.complete(request(grid_view.expand(cell)))
+    ranks = [headers["X-data-parallel-rank"] for headers in loop.headers]
+    assert ranks[0] == ranks[1] and set(ranks) <= set("0123") and len(set(ranks)) > 1
+    VLM(loop.url, "loop").complete(request())
+    assert "X-data-parallel-rank" not in loop.headers[-1]
+
+
+class Service(NamedTuple):
+    """How a service shows itself, and a field that it refuses."""
+
+    entry: dict[str, Any]
+    """The entry of its model in the list of models."""
+    host: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+    """Headers of its list, with underscores for hyphens."""
+    answers_as: str = ""
+    """The name of the model in its replies; "" for the name that was asked for."""
+    refuses: str = ""
+
+
+OPENAI_HEADERS = {"openai_processing_ms": "412", "server": "cloudflare"}
+SERVICES = {
+    "openai": Service({"id": "gpt-5-mini"}, "api.openai.com", OPENAI_HEADERS, "gpt-5-mini-2025-08-07", "temperature"),
+    "anthropic": Service({"id": "claude-opus-4-7", "type": "model", "display_name": "Claude"}, "api.anthropic.com"),
+    "gemini": Service({"id": "models/gemini-2.5-flash", "owned_by": "google"}, "generativelanguage.googleapis.com"),
+    "mistral": Service({"id": "mistral-medium-latest", "capabilities": {}, "owned_by": "mistralai"}, "api.mistral.ai"),
+    "openrouter": Service({"id": "qwen3-vl", "canonical_slug": "qwen3-vl-2507", "architecture": {}}, "openrouter.ai"),
+    "litellm": Service({"id": "team", "owned_by": "openai"}, "", {"x_litellm_version": "1.82.1"}, refuses="seed"),
+    "ollama": Service({"id": "qwen3-vl:8b", "owned_by": "library"}),
+    "lmstudio": Service({"id": "qwen/qwen3-vl-8b", "owned_by": "organization_owner"}),
+    "llamacpp": Service({"id": "qwen3-vl"}, "", {"server": "llama.cpp"}),
+    "sglang": Service({"id": "Qwen/Qwen3-VL-8B-Instruct", "owned_by": "sglang"}),
+    "vllm": Service({"id": "Qwen/Qwen3-VL-8B-Instruct", "owned_by": "vllm"}),
+}
+"""By the name of the dialect."""
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_recognized_and_learned_in_one_call(loop: Loop, name: str) -> None:
+    """On the loopback address no host name helps: the list of models and the headers decide."""
+    service = SERVICES[name]
+    page = {"object": "list", "data": [service.entry]}
+    loop.list_faults = [sending(page, **service.headers)] * 2
+
+    def answer(body: dict[str, Any]) -> Fault:
+        if service.refuses in body:
+            words = f"Unsupported value: '{service.refuses}' is not supported with this model."
+            return sending({"error": {"message": words}}, 400)
+        text = fitting_answer(body) if "response_format" in body else '{"thought":"","cell":3}'
+        return sending({**completion(text), "model": service.answers_as or body["model"]})
+
+    loop.answer = answer
+    vlm = VLM(loop.url, service.entry["id"])
+    for _ in range(2):
+        reply = vlm.complete(request())
+        assert reply.usage.calls == 1 and not reply.is_substitute
+    assert vlm.dialect.name.partition(",")[0] == name
+    assert len(loop.bodies) == 2 + bool(service.refuses), "what a call has learned, the next one knows"
+
+
+@pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if service.host])
+def test_a_hosted_service_is_recognized_by_its_host(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a request: LiteLLM's list, for one, claims to be OpenAI's."""
+    monkeypatch.setattr("socket.create_connection", lambda *_, **__: pytest.fail("the host name suffices"))
+    vlm = VLM(f"https://{SERVICES[name].host}/v1", "m", api_key="sk-none")
+    assert vlm.dialect == dialect_named(name)
+
+
+PICKED = '{"thought":"t","cell":3}'
+QWEN = "Qwen/Qwen3.5-35B-A3B"
+
+
+def thinking_aloud(text: str = "", finish: str = "length", **message: Any) -> Fault:
+    body = completion(text, reasoning_content="Let me see. It may be cell 3 or", **message)
+    body["choices"][0]["finish_reason"] = finish
+    body["usage"]["completion_tokens_details"] = {"reasoning_tokens": 9}
+    return sending(body)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "limit"),
+    [
+        ("loop", {}, 1024),
+        (QWEN, {}, 1024 + THOUGHT_TOKENS),
+        (QWEN, {"thinking": False}, 1024),
+        (QWEN, {"max_tokens": 4000}, 4000),
+        ("loop", {"dialect": Dialect("mine", thinks=True)}, 1024 + THOUGHT_TOKENS),
+    ],
+)
+def test_a_model_that_thinks_has_room_for_it(loop: Loop, name: str, settings: Any, limit: int) -> None:
+    VLM(loop.url, name, **settings).complete(request())
+    assert loop.bodies[0]["max_tokens"] == limit
+
+
+def test_a_thought_is_counted_apart(loop: Loop, cache: Cache) -> None:
+    loop.faults = [thinking_aloud(PICKED, "stop")]
+    model = Cached(VLM(loop.url, QWEN), cache)
+    live, cached = model.complete(request()), model.complete(request())
+    assert live.usage.reasoning_tokens == cached.usage.reasoning_tokens == 9
+    assert live.usage.completion_tokens == 10 and live.reasoning == cached.reasoning != ""
+
+
+def test_an_answer_cut_off_in_its_thought_says_so_and_what_to_set(loop: Loop) -> None:
+    loop.faults = [thinking_aloud()] * 3
+    with pytest.raises(BadReply, match=r"cut off in its thought after 10 tokens.*max_tokens \(--max-tokens\), or turn"):
+        VLM(loop.url, QWEN, max_tokens=64).complete(request())
+    assert len(loop.bodies) == 1, "the same request would be cut off again"
+    with pytest.raises(BadReply, match=r"max_tokens \(--max-tokens\)\.$"):
+        VLM(loop.url, "Qwen3-VL-8B-Thinking", max_tokens=64).complete(request())
+
+
+def test_a_model_that_turns_out_to_think_gets_room_once(loop: Loop, cache: Cache) -> None:
+    loop.faults = [thinking_aloud()]
+    vlm = VLM(loop.url, "loop")
+    assert Cached(vlm, cache).complete(request()).usage.calls == 2
+    assert [body["max_tokens"] for body in loop.bodies] == [1024, 1024 + THOUGHT_TOKENS]
+    assert loop.bodies[0]["messages"] == loop.bodies[1]["messages"], "it is no correction"
+    assert Cached(vlm, cache, sample=1).complete(request()).usage.calls == 1, "the client remembers it"
+
+
+def test_thinking_is_turned_off_as_the_service_wants_it(loop: Loop) -> None:
+    def sent(name: str, dialect: str) -> dict[str, Any]:
+        loop.bodies.clear()
+        VLM(loop.url, name, dialect=dialect, thinking=False).complete(request())
+        own = {"model", "messages", "temperature", "seed", "random_seed", "response_format"}
+        return {key: value for key, value in loop.bodies[0].items() if key not in own and "tokens" not in key}
+
+    off = {"chat_template_kwargs": {"enable_thinking": False}}
+    assert sent(QWEN, "vllm") == sent(QWEN, "sglang") == sent("my-finetune", "vllm") == off
+    assert sent("gpt-5-mini", "openai") == {"reasoning_effort": "minimal"}
+    assert sent("gpt-4o", "openai") == {}, "it does not think, and refuses the field"
+    assert sent("gemini-2.5-flash", "gemini") == {"reasoning_effort": "none"}
+    with pytest.raises(InputError, match="always think"):
+        VLM(loop.url, "Qwen/Qwen3-VL-8B-Thinking", thinking=False)
+
+
+def test_extra_fields_are_sent_and_belong_to_the_key(loop: Loop) -> None:
+    extra = {"reasoning_effort": "low", "chat_template_kwargs": {"custom": 1}}
+    vlm = VLM(loop.url, QWEN, dialect="vllm", thinking=False, extra_body=extra)
+    vlm.complete(request())
+    assert loop.bodies[0]["reasoning_effort"] == "low"
+    assert loop.bodies[0]["chat_template_kwargs"] == {"enable_thinking": False, "custom": 1}
+    keys = {
+        reply_key(VLM(loop.url, QWEN, **settings), request())
+        for settings in ({}, {"thinking": False}, {"extra_body": extra}, {"extra_body": {"top_k": 1}})
+    }
+    assert len(keys) == 4
+    assert reply_key(VLM(loop.url, QWEN, max_tokens=9), request()) == reply_key(VLM(loop.url, QWEN), request())
+
+
+def test_a_family_is_known_by_the_models_name() -> None:
+    families = [family_of(name).name for name in (QWEN, "openai/gpt-5-mini", "gpt-5-chat-latest", "nano@0123456789ab")]
+    assert families == ["Qwen3.5 and later", "OpenAI, thinking", "other", "other"]
+
+
+NAMING = tuple(name for name, kind in ACTIONS.items() if kind.takes != "nothing")
+
+
+def test_a_reply_key_covers_the_shape_and_the_values() -> None:
+    model = Babbler()
+    cells, fewer = tuple(range(9)), tuple(range(8))
+    all_schemas = [
+        schemas.probe_schema(cells, 3),
+        schemas.probe_schema(fewer, 3),
+        schemas.probe_schema(cells, 2),
+        *(schemas.step_schema(LegalSet({name: cells, "finished": ()})) for name in NAMING),
+        schemas.step_schema(LegalSet({"expand": cells, "add_to_scratchpad": fewer, "finished": ()})),
+        schemas.step_schema(LegalSet({"expand": fewer, "add_to_scratchpad": cells, "finished": ()})),
+        schemas.review_schema(2, 600.0, ("A", "B"), cells),
+        schemas.review_schema(2, 600.0, ("A",), cells),
+        schemas.decision_schema("when", 0, 600.0, ("0", "1")),
+        schemas.decision_schema("when", 0, 600.0, ()),
+    ]
+    message = (Message("user", ("Which?",)),)
+    keys = {reply_key(model, Request("worker", "step", message, schema)) for schema in all_schemas}
+    assert len(keys) == len(all_schemas)

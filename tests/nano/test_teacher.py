@@ -25,15 +25,15 @@ from nano.teacher.teacher import Expert
 SETTINGS = {**teacher.SETTINGS, "traversal": "dfs"}
 
 
-def test_parse_goal_understands_every_category(world: World) -> None:
+def test_parse_goal_understands_every_category(taught: World) -> None:
     types = {}
-    for question in world.questions:
+    for question in taught.questions:
         parsed = goal_of(question)
         types[question.category] = parsed.type
         if question.category not in ("O3O", "T2O", "SUM"):
-            for event in world.targets(question):
+            for event in taught.targets(question):
                 midpoint_s = (event.start_s + event.end_s) / 2
-                assert parsed.matches(content_at(world.script, midpoint_s)), question.text
+                assert parsed.matches(content_at(taught.script, midpoint_s)), question.text
     assert len(types) == len(WRITERS)
 
 
@@ -67,23 +67,20 @@ class CheckedTeacher(Expert):
         return reply
 
 
-def test_teacher_uses_only_what_is_shown(world: World) -> None:
+def test_teacher_uses_only_what_is_shown(taught: World) -> None:
     """Events between the frames shown do not change a reply."""
-    for question in world.questions[:11]:
-        ask(world.drawn, question, vlm=CheckedTeacher(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
+    for question in taught.questions[:11]:
+        ask(taught.drawn, question, vlm=CheckedTeacher(taught.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("duration_s", "least"), [(600, 0.75), (36_000, 0.65)])
 def test_teacher_answers_most_questions_correctly(duration_s: float, least: float) -> None:
-    scores = []
-    for seed in (0,):
-        world = aw.world(seed, duration_s, questions=21, size=(160, 90))
-        for question in world.questions:
-            if question.kind == "choice":
-                result = ask(world.drawn, question, vlm=Expert(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
-                assert not any(event.problem for event in result.trace.of("step"))
-                scores.append(question.score(result.prediction))
+    world, scores = aw.world(0, duration_s, questions=21, size=(160, 90)), []
+    for question in (each for each in world.questions if each.kind == "choice"):
+        result = ask(world.drawn, question, vlm=Expert(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
+        assert not any(event.problem for event in result.trace.of("step"))
+        scores.append(question.score(result.prediction))
     assert sum(scores) / len(scores) >= least
 
 

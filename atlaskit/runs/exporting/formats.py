@@ -1,4 +1,4 @@
-"""`FORMATS`: every format, by what a file's name ends in; `write` and `read`.
+"""`FORMATS`: every format, by the ending of a file's name; `write` and `read`.
 
 A new format is one entry.
 """
@@ -13,10 +13,9 @@ from pathlib import Path
 
 from atlaskit import limits
 from atlaskit.caching.files import open_regular, write_whole
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.runs.exporting import coding, editing, tables
-from atlaskit.runs.exporting.passages import Passage, one_line, videos_of
+from atlaskit.runs.exporting.passages import Passage, Videos, json_value, one_line, videos_of
 from atlaskit.video.subtitles.text import decode_text
 from atlaskit.video.video import Video
 
@@ -34,7 +33,7 @@ class Context:
         recorded_at: When the recordings began, for formats of dates.
     """
 
-    videos: Mapping[str, Video]
+    videos: Videos
     fps: float | None = None
     recorded_at: RecordedAt | None = None
 
@@ -49,26 +48,26 @@ class Context:
         Raises:
             InputError: It is not known, or is no date and time with its time zone.
         """
-        if isinstance(self.recorded_at, Mapping):
-            told = self.recorded_at.get(name)
-        else:
-            told = self.recorded_at
-        if told is None:
+        moment = self.recorded_at
+        if isinstance(moment, Mapping):
+            moment = moment.get(name)
+        if moment is None:
             raise InputError(
                 f"A camera trap's observations have dates: pass recorded_at, when the recording of "
                 f"{name or 'the video'} began, such as 2026-06-01T21:00:00+02:00."
             )
         try:
-            moment = datetime.fromisoformat(told) if isinstance(told, str) else told
+            if isinstance(moment, str):
+                moment = datetime.fromisoformat(moment)
         except ValueError as error:
             raise InputError(
                 "recorded_at is a date and time such as 2026-06-01T21:00:00+02:00; got "
-                f"{told!r:.60}."
+                f"{moment!r:.60}."
             ) from error
         if moment.tzinfo is None:
             raise InputError(
                 "recorded_at needs its time zone, such as 2026-06-01T21:00:00+02:00; got "
-                f"{told!s:.60}."
+                f"{moment!s:.60}."
             )
         return moment
 
@@ -79,8 +78,8 @@ class Format:
 
     name: str
     """The name of the format, for `form=`."""
-    endings: tuple[str, ...]
-    """What the names of its files end in, in small letters; the longest one that fits decides."""
+    ending: str
+    """The ending of its file names, in small letters; the longest one that fits decides."""
     type: str
     """The media type."""
     write: Callable[[Sequence[Passage], Context], bytes]
@@ -91,17 +90,15 @@ class Format:
 
 
 def _read_json(text: str, context: Context) -> list[Passage]:
-    """Return the passages of JSON: our own, or tasks of Label Studio."""
-    try:
-        value = read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error
-    if isinstance(value, dict) and "atlaskit_passages" in value:
-        return tables.read_passages_json(value)
-    if isinstance(value, dict) and "observations" in value:
-        return coding.read_boris(text)
-    if isinstance(value, dict) and str(value.get("OTIO_SCHEMA", "")):
-        return editing.read_otio(text)
+    """Return the passages of JSON: our own, or those of another program, by its form."""
+    value = json_value(text)
+    if isinstance(value, dict):
+        if "atlaskit_passages" in value:
+            return tables.read_passages_json(value)
+        if "observations" in value:
+            return coding.read_boris(text)
+        if str(value.get("OTIO_SCHEMA", "")):
+            return editing.read_otio(text)
     if isinstance(value, list) and value:
         return coding.read_label_studio(value, context.video, context.fps)
     raise InputError("it holds neither passages nor tasks of Label Studio.")
@@ -114,7 +111,7 @@ def _duration(context: Context) -> float | None:
 FORMATS = (
     Format(
         "csv",
-        (".csv",),
+        ".csv",
         "text/csv",
         lambda passages, _: tables.write_csv(passages),
         lambda text, _: tables.read_csv(text),
@@ -122,7 +119,7 @@ FORMATS = (
     ),
     Format(
         "tsv",
-        (".tsv",),
+        ".tsv",
         "text/tab-separated-values",
         lambda passages, _: tables.write_csv(passages, "\t"),
         lambda text, _: tables.read_csv(text),
@@ -130,7 +127,7 @@ FORMATS = (
     ),
     Format(
         "json",
-        (".json",),
+        ".json",
         "application/json",
         lambda passages, _: tables.write_json(passages),
         _read_json,
@@ -138,7 +135,7 @@ FORMATS = (
     ),
     Format(
         "vtt",
-        (".vtt",),
+        ".vtt",
         "text/vtt",
         lambda passages, _: editing.write_vtt(passages),
         lambda text, _: editing.read_vtt(text),
@@ -147,7 +144,7 @@ FORMATS = (
     ),
     Format(
         "edl",
-        (".edl",),
+        ".edl",
         "text/plain",
         lambda passages, context: editing.write_edl(passages, context.videos),
         lambda text, context: editing.read_edl(text, context.video, context.fps),
@@ -155,7 +152,7 @@ FORMATS = (
     ),
     Format(
         "otio",
-        (".otio",),
+        ".otio",
         "application/json",
         lambda passages, context: editing.write_otio(passages, context.videos),
         lambda text, _: editing.read_otio(text),
@@ -163,7 +160,7 @@ FORMATS = (
     ),
     Format(
         "losslesscut",
-        (".llc",),
+        ".llc",
         "application/json",
         lambda passages, context: editing.write_llc(passages, context.videos),
         lambda text, context: editing.read_llc(text, _duration(context)),
@@ -172,7 +169,7 @@ FORMATS = (
     ),
     Format(
         "elan",
-        (".eaf",),
+        ".eaf",
         "application/xml",
         lambda passages, context: coding.write_eaf(passages, context.videos),
         lambda text, _: coding.read_eaf(text),
@@ -181,7 +178,7 @@ FORMATS = (
     ),
     Format(
         "boris",
-        (".boris",),
+        ".boris",
         "application/json",
         lambda passages, context: coding.write_boris(passages, context.videos),
         lambda text, _: coding.read_boris(text),
@@ -189,7 +186,7 @@ FORMATS = (
     ),
     Format(
         "label-studio",
-        (".label-studio.json",),
+        ".label-studio.json",
         "application/json",
         lambda passages, context: coding.write_label_studio(passages, context.videos),
         _read_json,
@@ -197,7 +194,7 @@ FORMATS = (
     ),
     Format(
         "camtrap-dp",
-        ("observations.csv",),
+        "observations.csv",
         "text/csv",
         lambda passages, context: tables.write_observations(passages, context.began),
         lambda text, context: tables.read_observations(text, context.began),
@@ -205,8 +202,8 @@ FORMATS = (
     ),
 )
 """The formats. The documentation lists, like `lost`, which fields each one does not keep."""
-ENDINGS = tuple(ending for each in FORMATS for ending in each.endings)
-"""The file name endings that can be written and read."""
+ENDINGS = {each.ending: each for each in FORMATS}
+"""The formats by the endings of their file names."""
 
 
 def format_of(path: str | Path, form: str | None = None) -> Format:
@@ -223,12 +220,12 @@ def format_of(path: str | Path, form: str | None = None) -> Format:
             )
         return found
     name = Path(path).name.lower()
-    fitting = [(len(end), each) for each in FORMATS for end in each.endings if name.endswith(end)]
-    if not fitting:
+    endings = [ending for ending in ENDINGS if name.endswith(ending)]
+    if not endings:
         raise InputError(
             f"A file to export to ends in {', '.join(ENDINGS)}; got {printable(str(path), 200)}."
         )
-    return max(fitting, key=lambda pair: pair[0])[1]
+    return ENDINGS[max(endings, key=len)]
 
 
 def check(path: str | Path, recorded_at: RecordedAt | None) -> None:
@@ -247,7 +244,7 @@ def as_bytes(passages: Sequence[Passage], format_: Format, context: Context) -> 
         raise InputError("There is nothing to export: no answer, no evidence and no note.")
     names = videos_of(passages)
     if format_.is_of_one_video and len(names) > 1:
-        several = ", ".join(each.endings[0] for each in FORMATS if not each.is_of_one_video)
+        several = ", ".join(each.ending for each in FORMATS if not each.is_of_one_video)
         raise InputError(
             f"A file of {format_.name} is about one video, and these are {len(names)}: use one of "
             f"{several}."
@@ -267,7 +264,7 @@ def write(
 
     Args:
         passages: What to write.
-        path: The file; what its name ends in tells the format.
+        path: The file; the ending of its name determines the format.
         videos: The videos, by name, for the formats that count frames or name files.
         form: The name of the format, whatever the file is called.
         recorded_at: When the recordings began, for Camtrap-DP.
@@ -302,9 +299,9 @@ def read(
     Studio imports and exports, and Camtrap-DP's observations.csv.
 
     Args:
-        path: The file; what its name ends in tells the format.
+        path: The file; the ending of its name determines the format.
         video: The video that it is about, for the formats that count frames.
-        fps: Frames per second, where neither the file nor the video tells them.
+        fps: Frames per second, if neither the file nor the video states them.
         form: The name of the format, whatever the file is called.
         recorded_at: When the recording began, for observations of camera traps.
 

@@ -1,7 +1,7 @@
-"""The libraries that decode video files: `PyAVReader`, and `DecordReader`, which is one of them.
+"""Readers of video files: `PyAVReader`, the default, and `DecordReader`, which is based on it.
 
-A reader knows one file: its facts, its frames at any time, and its keyframes. It knows nothing of
-playlists, subtitles, grids or caches.
+A reader knows one file: its duration, frame rate and size, its frames at any time, and its
+keyframes. It knows nothing about playlists, subtitles, grids or caches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from atlaskit.errors import FrameError
 Pixels = NDArray[np.uint8]
 """One frame, (height, width, 3), RGB."""
 FrameOrError: TypeAlias = Pixels | FrameError
-"""A frame, or why it cannot be read."""
+"""A frame, or the error that says why it cannot be read."""
 Size: TypeAlias = tuple[int, int]
 """(width, height) in pixels."""
 
@@ -31,11 +31,11 @@ class Packets(NamedTuple):
 
 
 LETTERBOX = (128, 128, 128)
-"""Colour beside a picture that does not fill its place, and behind a transparent one. Not black,
-which marks dead cells only."""
+"""Grey, the colour beside a picture that does not fill its place, and behind a transparent one.
+Black is reserved for dead cells."""
 
 TIME_STEP_S = 1e-6
-"""Tolerance of times: a frame's own time, rounded to a float, still finds that frame."""
+"""Tolerance of times, so that the time of a frame, rounded to a float, still finds that frame."""
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Number of cores that this process may use."""

@@ -1,7 +1,6 @@
-"""One clock for a stream whose times restart, jump or wrap: continuous times in the order of the
-file.
+"""Puts the times of a stream on one continuous clock, where they restart, jump or wrap.
 
-Nothing is read here: the times of packets go in, other times come out.
+This module reads no file. It takes the times of packets and returns corrected times.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,32 +17,34 @@ from numpy.typing import NDArray
 NO_TIME = -(2**63)
 """Stands for a time that a packet does not give."""
 LONGEST_STEP_S = 10
-"""A clock that goes on by more between two frames has jumped, unless sound goes on meanwhile."""
+"""A longer step between two frames is a jump of the clock, with two exceptions: sound goes on
+meanwhile, or frames were always that rare (SLOWEST_FACTOR)."""
 NEVER = 2**62
-"""A step of ticks that is longer than any."""
+"""A number of ticks that no step reaches."""
 SLOWEST_FACTOR = 20
-"""…or unless frames were that rare before: a jump is that many times the usual step."""
+"""A jump is at least this many times as long as the usual step."""
 UNEVEN_S = Fraction(1)
-"""A stream that outlasts the picture of its part by more delays the next part."""
+"""Another stream that outlasts the pictures of a part by more delays the next part."""
 INTERLEAVING = 64
-"""Packets of one moment lie within so many video packets in a file."""
+"""Packets for the same moment lie within this many video packets of each other in a file."""
 LONGEST_REORDER = 16
-"""Frames over which a codec reorders."""
+"""The most frames over which a codec reorders."""
 
 DRIFT_S = Fraction(1, 2)
-"""The times of a program stream are taken to be wrong by at most this much."""
+"""The times in a program stream may be wrong by at most this much."""
 
 Ticks = NDArray[np.int64]
 
 
 class Run(NamedTuple):
-    """Packets of another stream whose clock runs on without a break, in the container's seconds."""
+    """A run of packets of another stream without a break in their times."""
 
     first: int
     """Number of video packets that precede the run in the file."""
     last: int
     """Number of video packets that precede its last packet."""
     start_s: Fraction
+    """When it starts, in the container's time."""
     end_s: Fraction
 
     @property
@@ -74,10 +76,10 @@ class SoundClock:
 
 
 class Joint(NamedTuple):
-    """Where a new part of the file begins."""
+    """The place where a new part of a file begins."""
 
     picture: int
-    """Index of its first picture."""
+    """Index of the part's first picture."""
     shift: int
     """Ticks to add to the container's times from there on."""
 
@@ -88,7 +90,7 @@ class Timeline(NamedTuple):
     times: Ticks
     joints: list[Joint]
     end: Fraction
-    """When the longest stream ends, in seconds on that clock."""
+    """End of the longest stream, in seconds on that clock."""
 
 
 def continuous(
@@ -100,20 +102,20 @@ def continuous(
 ) -> Timeline:
     """Return the times of all pictures on one clock that never goes back.
 
-    A part of the file begins where the times go back, or forward by more than LONGEST_STEP_S while
-    no sound goes on. It is moved to where the part before it ends. A single time that contradicts
-    both its neighbours is replaced.
+    A new part of the file begins where the times go back, or jump forward by more than
+    LONGEST_STEP_S while no sound goes on. Each part is moved to the end of the part before it. A
+    single time that contradicts both its neighbours is replaced.
 
     Args:
         times: Of the pictures, in the order in which they are shown; at least one.
         duration: Of each picture.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
-        may_jump: Whether a step forward may be a jump: the times of most formats are absolute, so
-            that a picture stands.
+        may_jump: Whether a long step forward may be a jump of the clock. In most formats times are
+            absolute, and a long step means that a picture is shown for long.
     """
     times = times.copy()
-    runs = [run for sound in sounds for run in sound.runs]
+    runs = list(chain.from_iterable(sound.runs for sound in sounds))
     starts = _starts(times, duration, runs, tick, int(LONGEST_STEP_S / tick) if may_jump else NEVER)
     joints: list[Joint] = []
     end = Fraction(0)
@@ -166,7 +168,10 @@ def _starts(
 
 
 def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
-    """Tell whether a picture stands on purpose: sound goes on, or pictures are always that rare."""
+    """Return whether a picture is shown for long on purpose.
+
+    Then sound goes on meanwhile, or pictures were always that rare.
+    """
     from_s = int(times[index - 1]) * tick + LONGEST_STEP_S
     until_s = int(times[index]) * tick - LONGEST_STEP_S
     near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
@@ -178,10 +183,10 @@ def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fr
 
 
 def ordered(times: Ticks, reach: int) -> Ticks:
-    """Return the times that a container gives to pictures, in order.
+    """Return the times that a container gives to pictures, sorted.
 
-    It may give each the time of another that is near; where times fall by more than `reach`, a part
-    begins.
+    A container may exchange the times of near pictures. Where times fall by more than `reach`, a
+    new part begins, and each part is sorted by itself.
     """
     breaks = np.flatnonzero(np.diff(times) < -reach) + 1
     return np.concatenate([np.sort(part) for part in np.split(times, breaks)])
@@ -190,8 +195,8 @@ def ordered(times: Ticks, reach: int) -> Ticks:
 def paced(times: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
     """Return the times of pictures as they follow from their durations.
 
-    A stream that gives one time for several pictures, and FFmpeg, may take it for that of another
-    picture. So the times of the container count only where they are further off than DRIFT_S.
+    Where a stream gives one time for several pictures, FFmpeg may assign it to the wrong one. So
+    the times of the container count only where they are off by more than DRIFT_S.
 
     Args:
         times: What the container gives, in ticks, in the order in which the pictures are shown.

@@ -1,14 +1,13 @@
-"""Colours as a screen for SDR shows them: which matrix a frame's colours are coded with, and how
-HDR and wide gamuts become SDR.
+"""Converts colours to those of an SDR screen: finds the matrix of a frame, and maps HDR to SDR.
 
-A frame is scaled first, at 16 bits. Then look-up tables turn its values into light, in units of
-reference white; a matrix takes the light to the primaries of BT.709; a tone curve takes HDR into
-the range of SDR; and a look-up table turns the light into values again.
+A frame is first scaled with 16 bits per channel. Look-up tables turn its values into light, in
+units of reference white. A matrix converts the light to the primaries of BT.709, a tone curve maps
+HDR into the range of SDR, and another look-up table turns the light into 8-bit values.
 
-The curve is the Möbius curve of FFmpeg's `tonemap` filter: light up to LINEAR_UP_TO keeps its
-value, brighter light is compressed, without end, so that no two highlights become the same. It is
-applied to the brightest of a pixel's three colours, and the others follow in proportion: grey stays
-grey and hues stay.
+The tone curve is the Möbius curve of FFmpeg's `tonemap` filter: light up to LINEAR_UP_TO keeps its
+value, and brighter light is compressed such that different highlights stay different. The curve is
+applied to the brightest of a pixel's three channels, and the others are scaled in proportion, so
+that grey stays grey and hues are kept.
 """
 
 from __future__ import annotations
@@ -26,33 +25,34 @@ from atlaskit.video.readers import Pixels
 BT709 = 1
 BT470BG = 5
 BT2020 = 9
-"""Numbers of matrices, as in FFmpeg and ITU-T H.273."""
+"""Numbers of matrices in FFmpeg and ITU-T H.273."""
 KNOWN_MATRICES = {1: BT709, 4: 4, 5: BT470BG, 6: BT470BG, 7: 7, 9: BT2020, 10: BT2020, 14: BT2020}
-"""Numbers of swscale's matrices, by those of frames; of BT.2020 with constant luminance (10) and
-ICtCp (14), the nearest that it has."""
+"""Maps the matrix of a frame to one of swscale. For BT.2020 with constant luminance (10) and ICtCp
+(14), swscale only has a similar matrix."""
 YCGCO = 8
-"""Number of the matrix of YCgCo, which swscale does not have."""
+"""Number of the YCgCo matrix, which swscale does not have."""
 UNTOLD = 2
-"""Number of the matrix, the primaries or the transfer that a stream does not tell."""
+"""Stands for a matrix, primaries or a transfer function that a stream does not specify."""
 LIMITED = 1
 FULL = 2
-"""Numbers of the ranges of values: 16 to 235 of 255, or all."""
+"""Numbers of the ranges of 8-bit values: 16 to 235, or 0 to 255."""
 PQ = 16
 HLG = 18
 """Numbers of the transfer functions of HDR."""
 SD_WIDTH = 1280
 SD_HEIGHT = 576
-"""A frame without a tag is in BT.601 if it is narrower than this, and at most this high."""
+"""A frame without a tag is in BT.601 if it is narrower than SD_WIDTH and at most SD_HEIGHT high."""
 
 REFERENCE_WHITE = 203.0
 HLG_PEAK = 1000.0
 PQ_PEAK = 10_000.0
-"""Light in cd/m²: that of a white page in HDR (BT.2408), and that of the brightest values."""
+"""Light in cd/m²: of a white page in HDR (BT.2408), and of the largest values of HLG and PQ."""
 LINEAR_UP_TO = 0.3
 """Light, in units of reference white, up to which the tone curve changes nothing."""
 GAMMA = 2.4
-"""Exponent of a screen for SDR (BT.1886)."""
+"""Exponent of an SDR screen (BT.1886)."""
 BLOCK_PX = 1 << 18
+"""Pixels that are converted at once, to bound the memory."""
 
 Light = NDArray[np.float32]
 Mixing = tuple[tuple[float, float, float], ...]
@@ -69,14 +69,14 @@ FROM_P3: Mixing = (
     (-0.019638, -0.078636, 1.098274),
 )
 PRIMARIES: dict[int, Mixing] = {9: FROM_BT2020, 11: FROM_P3, 12: FROM_P3}
-"""Matrices from other primaries to those of BT.709, by their number in H.273."""
+"""Matrices from other primaries, by their number in H.273, to those of BT.709."""
 
 
 def matrix_of(frame: VideoFrame) -> int:
-    """Return swscale's number of the matrix with which a frame's colours are coded.
+    """Return swscale's number of the matrix that a frame's colours are coded with.
 
-    A frame without a known tag has the matrix of its primaries where these are BT.2020; else BT.709
-    if it is at least SD_WIDTH wide or more than SD_HEIGHT high, else BT.601, as in mpv.
+    Without a known tag, it is BT.2020 for frames with BT.2020 primaries or HDR. Otherwise it is
+    BT.709 for large frames and BT.601 for small ones (SD_WIDTH, SD_HEIGHT), as in mpv.
     """
     known = KNOWN_MATRICES.get(frame.colorspace)
     if known is not None:
@@ -89,43 +89,45 @@ def matrix_of(frame: VideoFrame) -> int:
 
 
 def note_colours(frame: VideoFrame, told: Mapping[str, int | str]) -> None:
-    """Give a frame the colours that its container tells, where its stream tells none.
+    """Tag a frame with the colours that its container specifies, if its stream specifies none.
 
     Args:
         frame: A decoded frame.
-        told: What the container tells: see `Codec.settings`.
+        told: The settings from the container: see `Codec.settings`.
     """
     names = ("colorspace", "color_primaries", "color_trc")
     if any(getattr(frame, name) != UNTOLD for name in names):
         return
     for name in names:
         setattr(frame, name, int(told.get(name, UNTOLD)))
-    if told.get("color_range") == FULL:  # HEVC is limited where it does not tell its range
+    if told.get("color_range") == FULL:  # FFmpeg marks HEVC without a range as limited
         frame.color_range = FULL
 
 
 def from_ycgco(planes: Pixels) -> Pixels:
-    """Return planes of YCgCo in full range, (3, height, width), as RGB pixels."""
+    """Convert full-range planes of YCgCo, (3, height, width), to RGB pixels."""
     luma, green, orange = planes.astype(np.int16) - np.array([0, 128, 128], np.int16)[:, None, None]
     rgb = np.stack((luma - green + orange, luma + green, luma - green - orange), axis=2)
     return np.asarray(np.clip(rgb, 0, 255), np.uint8)
 
 
 def from_limited(grey: np.ndarray) -> np.ndarray:
-    """Return values in limited range as values in full range: swscale takes all grey for full."""
+    """Convert grey values from limited to full range. swscale takes all grey for full range."""
     top = float(np.iinfo(grey.dtype).max)
     full = (grey.astype(np.float32) * (255 / top) - 16) * (top / 219)
     return np.asarray(np.rint(np.clip(full, 0, top)), grey.dtype)
 
 
 class ToSDR(NamedTuple):
-    """How the values of a frame become those of SDR."""
+    """A conversion of the values of a frame to SDR."""
 
     transfer: int
+    """PQ, HLG, or 0 for SDR."""
     mixing: Mixing | None
+    """The matrix to BT.709 primaries; None if the primaries stay."""
 
     def apply(self, deep: NDArray[np.uint16]) -> Pixels:
-        """Return values in 16 bits, (height, width, 3), as SDR pixels."""
+        """Convert 16-bit values, (height, width, 3), to SDR pixels."""
         flat = deep.reshape(-1, 3)
         pixels = np.empty(flat.shape, np.uint8)
         for start in range(0, len(flat), BLOCK_PX):
@@ -152,20 +154,19 @@ class ToSDR(NamedTuple):
 
 
 def to_sdr(frame: VideoFrame) -> ToSDR | None:
-    """Return how a frame's values become those of SDR; None if they are."""
+    """Return the conversion of a frame's values to SDR; None if it needs none."""
     transfer = frame.color_trc
     primaries = frame.color_primaries
     if transfer in (PQ, HLG):
-        return ToSDR(
-            transfer, PRIMARIES.get(primaries, FROM_BT2020 if primaries in (0, 2) else None)
-        )
+        usual = FROM_BT2020 if primaries in (0, UNTOLD) else None
+        return ToSDR(transfer, PRIMARIES.get(primaries, usual))
     if primaries in PRIMARIES:
         return ToSDR(0, PRIMARIES[primaries])
     return None
 
 
 def _mixed(red: Light, green: Light, blue: Light, mixing: Mixing) -> tuple[Light, Light, Light]:
-    """Return light in other primaries; by differences, so that grey stays exactly as it is."""
+    """Convert light to other primaries, by differences, so that grey stays exactly the same."""
     (_, rg, rb), (gr, _, gb), (br, bg, _) = mixing
     return (
         red + np.float32(rg) * (green - red) + np.float32(rb) * (blue - red),
@@ -175,7 +176,7 @@ def _mixed(red: Light, green: Light, blue: Light, mixing: Mixing) -> tuple[Light
 
 
 def _tone_gain(brightest: Light, peak: float) -> Light:
-    """Return the factor by which the tone curve dims light; `peak` becomes 1."""
+    """Return the factor by which the tone curve dims light. `peak` becomes 1."""
     knee = LINEAR_UP_TO
     a = -(knee**2) * (peak - 1) / (knee**2 - 2 * knee + peak)
     b = (knee**2 - 2 * knee * peak + peak) / (peak - 1)
@@ -188,7 +189,7 @@ def _tone_gain(brightest: Light, peak: float) -> Light:
 
 @lru_cache
 def _light_of(transfer: int) -> Light:
-    """Return the light of each value of 16 bits, in units of reference white.
+    """Return the light of each 16-bit value, in units of reference white.
 
     For HLG, it is the light of the scene, from 0 to 1.
     """
@@ -215,9 +216,9 @@ def _light_of(transfer: int) -> Light:
 
 @lru_cache
 def _values_of(is_srgb: bool) -> Pixels:
-    """Return the value of 8 bits of each light of 16 bits.
+    """Return the 8-bit value of each 16-bit light.
 
-    What was HDR is coded as sRGB, as images are; other colours with the exponent that decoded them,
+    HDR is coded as sRGB, like images. Other colours are coded with the exponent that decoded them,
     so that grey keeps its value.
     """
     light = np.linspace(0, 1, 1 << 16)

@@ -1,8 +1,8 @@
 """Opens a file with PyAV, checks that it is a video that can be decoded, and chooses the stream.
 
-* Faults: `what_it_is` names a file that is no video, by its first bytes, and `is_encrypted` a video
-  that nobody can decode without its key. Every read is bounded.
-* Containers: `open_container`, and what the tables of an open one tell.
+* Faults: `what_it_is` recognises files that are no video by their first bytes. `is_encrypted` finds
+  videos that cannot be decoded without a key. Every read is bounded.
+* Containers: `open_container`, and functions that read the tables of an open container.
 """
 
 from __future__ import annotations
@@ -26,14 +26,18 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
-from atlaskit.video.readers.headers import boxes, has_own_colours, is_encrypted_mp4
+from atlaskit.video.readers.headers import (
+    HEAD_BYTES,
+    boxes,
+    has_own_colours,
+    is_encrypted_mp4,
+)
 from atlaskit.video.tracks import open_media, tags_of
 
-HEAD_BYTES = 1 << 20
 STILL = "is a picture (HEIF, AVIF or raw): name a video file"
 KINDS = tuple(
-    (re.compile(start, re.DOTALL | re.MULTILINE), told)
-    for start, told in (
+    (re.compile(start, re.DOTALL | re.MULTILINE), sentence)
+    for start, sentence in (
         (
             rb"\0+\Z",
             (
@@ -50,8 +54,10 @@ KINDS = tuple(
             "is a pointer of Git LFS: fetch the content that it stands for",
         ),
         (
-            rb"#EXTM3U|\[playlist\]|ffconcat|[^\0]{0,400}?(?:<MPD|(?i:xspf))"
-            rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)\s*$)",
+            rb"#EXTM3U|\[playlist\]|ffconcat|(?i:file) ['\"]"
+            rb"|[^\0]{0,400}?(?:<MPD|(?i:xspf|<asx|<smil))"
+            rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}"
+            rb"\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)(?:\?\S{0,999})?\s*$)",
             "is a list of other files: name a video file",
         ),
         (rb"%PDF", "is a PDF document: name a video file"),
@@ -74,43 +80,42 @@ KINDS = tuple(
         (rb".{4}ftyp(?:heic|heix|mif1|avif|heim|heis|crx )", STILL),
     )
 )
-"""How a file begins that is no video, and what to do. The last pattern has brands of pictures."""
-PICTURES = (
-    *(
-        (b"\xff\xd8\xff", "a JPEG picture"),
-        (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
-        (b"BM", "a BMP picture"),
-    ),
-    *(
-        (b"II*\0", "a TIFF or raw picture"),
-        (b"MM\0*", "a TIFF or raw picture"),
-        (b"8BPS", "a Photoshop picture"),
-    ),
-)
+"""Beginnings of files that are no video, and what to do. The last pattern lists image formats."""
+PICTURES = {
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"\x89PNG\r\n\x1a\n": "a PNG picture",
+    b"BM": "a BMP picture",
+    b"II*\0": "a TIFF or raw picture",
+    b"MM\0*": "a TIFF or raw picture",
+    b"8BPS": "a Photoshop picture",
+}
+"""Beginnings of pictures."""
 UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
-"""Suffixes of downloads that are not finished."""
+"""Suffixes of unfinished downloads."""
 TS_PACKETS = (188, 192, 204)
-"""Bytes of a packet of a transport stream: usually, with a time code (M2TS), with check bytes."""
-SYNC = b"\x47"
-"""The byte with which each of them begins."""
+"""Sizes in bytes of a packet of a transport stream: plain, with a time code (M2TS), and with check
+bytes."""
+SYNC = 0x47
+"""The first byte of each packet."""
 NULL_STREAM = 0x1FFF
+"""The stream of packets without content."""
 FEWEST_PACKETS = 8
-"""Packets of a stream that show whether it is scrambled."""
+"""A stream with fewer packets does not show whether it is scrambled."""
 ENCRYPTED = "is encrypted (DRM): no tool shows it without its key; get a copy that is not"
 
 
 def what_it_is(path: Path) -> str | None:
-    """Return what a file is that FFmpeg cannot open as a video, and what to do; None if unknown.
+    """Return the end of a sentence about a file that FFmpeg cannot open; None if it is unknown.
 
-    The answer continues a sentence that begins with the file's name.
+    The sentence begins with the file's name, and says what the file is and what to do.
     """
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
             start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-            known = next((told for kind, told in KINDS if kind.match(start)), None)
+            known = next((sentence for kind, sentence in KINDS if kind.match(start)), None)
             known = known or _picture(file, head) or _cut_off(file, head, path.stat().st_size)
-        if known is None and is_encrypted_mp4(path):
+        if known is None and (is_encrypted_mp4(path) or _is_scrambled(head)):
             known = ENCRYPTED
     except (OSError, struct.error, ValueError):
         return None
@@ -120,30 +125,22 @@ def what_it_is(path: Path) -> str | None:
 
 
 def _picture(file: BinaryIO, head: bytes) -> str | None:
-    """Return what to do about a picture: that of a phone may have a video behind it."""
-    name = next((name for magic, name in PICTURES if head.startswith(magic)), None)
-    behind = _video_behind(file) if name else None
-    if behind is not None:
-        return (
-            f"is {name} with a video behind it, from byte {behind} on (a motion photo): "
-            "write the bytes from there on to an .mp4 file, and name that"
-        )
-    if name:
-        return f"is {name}: name a video file"
-    return None
-
-
-def _video_behind(file: BinaryIO) -> int | None:
-    """Return the byte at which an MP4 begins behind a picture."""
+    """Return the end of a sentence about a picture; that of a phone may have a video behind it."""
+    name = next((name for start, name in PICTURES.items() if head.startswith(start)), None)
+    if name is None:
+        return None
     file.seek(0)
-    found = re.search(rb"....ftyp(?:mp4|isom|mp42|iso|avc1|qt)", file.read(64 << 20), re.DOTALL)
-    if found:
-        return found.start()
-    return None
+    video = re.search(rb"....ftyp(?:mp4|isom|mp42|iso|avc1|qt)", file.read(64 << 20), re.DOTALL)
+    if video is None:
+        return f"is {name}: name a video file"
+    return (
+        f"is {name} with a video behind it, from byte {video.start()} on (a motion photo): "
+        "write the bytes from there on to an .mp4 file, and name that"
+    )
 
 
 def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
-    """Return what an MP4 lacks whose recording or download did not end."""
+    """Return the end of a sentence about an MP4 without an index."""
     if head[4:8] not in (b"ftyp", b"mdat", b"wide", b"free", b"skip", b"moov"):
         return None
     kinds = [box.kind for box in boxes(file, 0, size)]
@@ -157,7 +154,7 @@ def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
 
 
 def is_encrypted(path: Path, kind: str) -> bool:
-    """Tell whether the pictures of a video are encrypted. It says no where that is not certain.
+    """Return whether the pictures of a video are encrypted; False if that is not certain.
 
     Args:
         path: The file.
@@ -171,22 +168,18 @@ def is_encrypted(path: Path, kind: str) -> bool:
 
 
 def _is_scrambled(head: bytes) -> bool:
-    """Tell whether a transport stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
-    places = (
-        (at, size)
-        for size in TS_PACKETS
-        for at in range(size)
-        if head[at::size][:8].count(SYNC) == 8
-    )
-    at, size = next(places, (0, 0))
-    if not size:
-        return False
+    """Return whether a transport stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
     packets: Counter[int] = Counter()
     scrambled: Counter[int] = Counter()
+    for size in TS_PACKETS:
+        found = re.search(rb"(?:\x47.{%d}){8}" % (size - 1), head, re.DOTALL)
+        if found:
+            break
+    else:
+        return False
+    at = found.start()
     while at + size < len(head):
-        if (
-            not head[at] == head[at + size] == SYNC[0]
-        ):  # bytes were lost here, or another file begins
+        if not head[at] == head[at + size] == SYNC:  # bytes were lost here, or a file was joined
             at += 1
             continue
         number = (head[at + 1] & 0x1F) << 8 | head[at + 2]
@@ -201,18 +194,19 @@ def _is_scrambled(head: bytes) -> bool:
 
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
-"""What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
+"""Errors of PyAV for a damaged file. It raises IndexError at the end of one with a late stream."""
 READ_TIMEOUT_S = 30.0
-"""A file that returns no data for this long is given up."""
+"""Reading is abandoned if a file returns no data for this long."""
 OPTIONS = {"fflags": "-genpts", "merge_pmt_versions": "1"}
-"""Packets have no times that FFmpeg computes. A transport stream may number its streams anew in the
-middle; they stay the same streams."""
+"""FFmpeg computes no missing times of packets. Where a transport stream renumbers its streams in
+the middle, they stay the same streams."""
 NO_TIMESTAMPS = 0x80
-"""FFmpeg's flag of formats that hold a stream and nothing else, neither index nor times."""
+"""FFmpeg's flag for formats that hold a bare stream, without an index and times."""
 MAY_JUMP = 0x200
-"""FFmpeg's flag of formats whose clock may jump forward; the times of others are absolute."""
+"""FFmpeg's flag for formats whose clock may jump forward. In other formats times are absolute."""
 LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
-"""Microseconds and bytes to search for the size of a picture that the usual few do not show."""
+"""Microseconds and bytes that FFmpeg may read to find the size of the pictures, where its usual
+limits do not suffice."""
 TRANSIENT_ERRNOS = {
     *(errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
     *(errno.ENOENT, errno.EACCES, errno.ESTALE, errno.ENODEV),
@@ -221,14 +215,14 @@ TRANSIENT_ERRNOS = {
 
 
 class Distrust(Exception):
-    """A container's account is not believed.
+    """What a container says about its pictures is not trusted.
 
-    Says why, to continue a sentence that begins with the file's name.
+    The message is the end of a sentence that begins with the file's name.
     """
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether an error lies in the machine, not in the file's content: a retry may succeed."""
+    """Return whether an error lies in the machine, not in the file, so that a retry may succeed."""
     # VideoError: the file is gone or was replaced. ExitError: the read timed out.
     if isinstance(error, (MemoryError, VideoError, av.error.ExitError)):
         return True
@@ -242,17 +236,16 @@ def open_container(
 
     Args:
         path: The file.
-        is_known: Whether the file was opened before: then it is not examined again.
-        is_long_probe: Look for streams that begin late, in formats that do not list them.
+        is_known: Whether the file was opened before, so that it need not be checked again.
+        is_long_probe: Whether to search for streams that begin late, in formats that do not list
+            their streams.
 
     Raises:
         VideoError: The file is not a video that can be decoded at exact times.
     """
     container = _open(path, OPTIONS | LONG_PROBE if is_long_probe else OPTIONS)
-    if any(
-        stream.codec_context and not stream.codec_context.width
-        for stream in container.streams.video
-    ):
+    contexts = [stream.codec_context for stream in container.streams.video]
+    if any(context and not context.width for context in contexts):
         container.close()
         container = _open(path, OPTIONS | LONG_PROBE)
     if not is_known and is_encrypted(path, container_kind(container)):
@@ -272,20 +265,18 @@ def _open(path: Path, options: dict[str, str]) -> InputContainer:
     except DECODE_ERRORS as error:
         if is_transient(error):
             raise VideoError(f"{path} cannot be read ({reason(error)}).") from error
-        known = what_it_is(path)
-        raise VideoError(
-            f"{path} "
-            f"{known or f'is not a video that can be read, or it is truncated ({reason(error)})'}."
-        ) from error
+        unknown = f"is not a video that can be read, or it is truncated ({reason(error)})"
+        raise VideoError(f"{path} {what_it_is(path) or unknown}.") from error
 
 
 def _video_stream(container: InputContainer, path: Path) -> VideoStream:
-    pictures = [
-        stream
-        for stream in container.streams.video
-        if stream.disposition & Disposition.attached_pic
-    ]
-    streams = [stream for stream in container.streams.video if stream not in pictures]
+    streams = []
+    defaults = []
+    for stream in container.streams.video:
+        if not stream.disposition & Disposition.attached_pic:
+            streams.append(stream)
+            if stream.disposition & Disposition.default:
+                defaults.append(stream)
     if not streams:
         if container.streams.audio:
             content = "only sound"
@@ -293,14 +284,10 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
             content = "only subtitles"
         else:
             content = "no video"
-        cover = " and a cover picture" if pictures else ""
-        known = what_it_is(path)
-        raise VideoError(
-            f"{path} {known or f'holds {content}{cover}: name a file with video in it'}."
-        )
-    stream = next(
-        (stream for stream in streams if stream.disposition & Disposition.default), streams[0]
-    )
+        cover = " and a cover picture" if container.streams.video else ""
+        unknown = f"holds {content}{cover}: name a file with video in it"
+        raise VideoError(f"{path} {what_it_is(path) or unknown}.")
+    stream = (defaults or streams)[0]
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
     if container_kind(container) == "mov" and what_it_is(path) == STILL:
@@ -309,35 +296,34 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
 
 
 def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:
-    """Yield all packets; pass over what holds none, as players do."""
+    """Yield all packets, and pass over bytes that hold none, as players do."""
     while True:
         try:
             yield from container.demux()
             return
-        except BlockingIOError:  # FFmpeg gives up in the midst of zeros, and can go on
+        except BlockingIOError:  # FFmpeg stops in the midst of zeros, and can go on
             continue
 
 
 def discard_others(container: InputContainer, *kept: Stream) -> None:
-    """Let the demuxer pass over all streams but some."""
+    """Let the demuxer skip all streams except some."""
     for stream in container.streams:
         if stream not in kept:
             stream.discard = Discard.all
 
 
 def codec_of(stream: VideoStream) -> Codec:
-    """Return what a decoder of a stream needs to know."""
+    """Return the settings that a decoder of a stream needs."""
     context = stream.codec_context
     known: dict[str, Any] = {}
     for name in CODEC_SETTINGS:
-        with suppress(
-            AttributeError, ValueError
-        ):  # PyAV 18.0 has no field_order; a tag may be no text
+        # PyAV 18.0 has no field_order, and a tag may be no text.
+        with suppress(AttributeError, ValueError):
             known[name] = getattr(context, name)
-    # FFmpeg's own decoder of VP9 leaves out transparency, and shows what lies beneath.
     name = context.codec.name
-    is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
-    name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
+    if name == "vp9" and tags_of(stream).get("alpha_mode") == "1":
+        # FFmpeg's own decoder of VP9 ignores transparency, and shows what lies beneath.
+        name = "libvpx-vp9" if "libvpx-vp9" in codecs_available else name
     settings = {key: value for key, value in known.items() if isinstance(value, int | str)}
     data = {"extradata": context.extradata} if context.extradata else {}
     return Codec(name, settings, data)

@@ -1,6 +1,4 @@
-"""`Decoder`: decodes packets of one GOP and keeps the requested frames; detects what did not come
-out.
-"""
+"""`Decoder`: decodes the packets of one group of pictures (GOP) and keeps the requested frames."""
 
 from __future__ import annotations
 
@@ -19,18 +17,19 @@ from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketId, PacketSource, Step, StepPlan, packet_id
 
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
-"""Codecs whose packets tell whether other frames refer to them: some need not be decoded."""
+"""Codecs whose packets tell whether other frames refer to them. Those without references need not
+be decoded."""
 TRANSPARENT = {"vp8", "libvpx-vp9"}
-"""Decoders that may need transparency beside the colours of each packet."""
+"""Decoders that may expect transparency beside the colours of each packet."""
 STALL_S = 60.0
-"""A decoder that has produced no frame for this long is given up."""
+"""A decoder that has produced no frame for this long is abandoned."""
 
 
 class DecodeError(Exception):
-    """Something went wrong between a keyframe and the requested frames.
+    """A requested frame cannot be decoded.
 
     Attributes:
-        is_lasting: Whether the cause lies in the file's content, so that a retry is of no use.
+        is_lasting: Whether the cause lies in the file's content, so that a retry is useless.
     """
 
     def __init__(self, why: str, *, is_lasting: bool = True) -> None:
@@ -39,19 +38,18 @@ class DecodeError(Exception):
 
     @classmethod
     def of(cls, error: Exception) -> DecodeError:
-        """Return an error of PyAV or of the file as one of these."""
+        """Return an error of PyAV or of the file system as a DecodeError."""
         return cls(reason(error), is_lasting=not is_transient(error))
 
 
 class Decoder:
     """Decodes packets of one file in order, and keeps the requested frames.
 
-    Call `start`, then `feed` with each step but those of the last chunk, and `finish` with these. A
-    decoder that is paused can `start` again for frames that follow.
+    Call `start`, then `feed` with each step up to the last chunk, and `finish` with the last chunk.
+    A decoder that is paused can `start` again for the frames that follow.
 
     Attributes:
-        position: The last packet it decoded, if the next one may follow; None if it must not be
-            used again.
+        position: The last packet that it decoded; None if the decoder cannot be used again.
         last_tick: The latest tick that was requested.
     """
 
@@ -61,7 +59,7 @@ class Decoder:
         Args:
             source: Where the packets come from.
             threads: The number of threads.
-            is_opaque: Whether it leaves out transparency, which may end before the colours do.
+            is_opaque: Whether it ignores transparency, whose data may end before the colours.
         """
         self._is_opaque = is_opaque
         self._codec = self._first = source.codec
@@ -85,31 +83,33 @@ class Decoder:
         self._progress_s = time.monotonic()
 
     def finish(self, steps: Sequence[Step], *, may_pause: bool) -> dict[float, Pixels]:
-        """Decode the last packets and flush the decoder; for errors, see `feed`.
+        """Decode the last packets and return the requested frames. For errors, see `feed`.
 
-        With `may_pause`, stop as soon as all targets are found, so that the decoder can go on from
-        there.
+        Args:
+            steps: The last packets.
+            may_pause: Whether to stop as soon as all targets are found, so that the decoder can
+                continue from there. Otherwise it is flushed.
 
         Returns:
-            The requested frames by presentation time; none of them is kept.
+            The requested frames by presentation time. The decoder keeps none of them.
         """
         plan = self._plan
         self._keeps_recent = may_pause
-        self.last_tick = self._plan.wanted[-1]
+        self.last_tick = plan.wanted[-1]
         for frame in self._recent:
             self._keep_target(frame)
-        last = max((index for index, step in enumerate(steps) if step.is_target), default=-1)
+        targets = [index for index, step in enumerate(steps) if step.is_target]
         for index, step in enumerate(steps):
-            if may_pause and index > last and plan.targets <= self._found.keys():
+            is_behind = not targets or index > targets[-1]
+            if may_pause and is_behind and plan.targets <= self._found.keys():
                 break
             self.feed(step)
         else:
             self._decode(None)
             self.position = None
             self._recent = []
-        self._recent = [
-            frame for frame in self._recent if frame.pts is not None and frame.pts >= plan.best[-1]
-        ]
+        latest = plan.best[-1]
+        self._recent = [f for f in self._recent if f.pts is not None and f.pts >= latest]
         found = self._found
         self._found = {}
         return found
@@ -124,7 +124,7 @@ class Decoder:
         """Decode a packet.
 
         Raises:
-            DecodeError: It is damaged, or nothing comes out any more.
+            DecodeError: It is damaged, or the decoder returns no frames any more.
             Exception: One of DECODE_ERRORS.
         """
         if step.is_damaged:
@@ -143,7 +143,7 @@ class Decoder:
         self.position = packet_id(step.packet)
 
     def _follow(self, codec: Codec) -> None:
-        """Begin a new decoder where the stream goes on with another codec."""
+        """Begin a new decoder where the stream continues with another codec."""
         if codec is not self._codec and not same_decoder(codec, self._codec):
             self._decode(None)
             self._codec = codec
@@ -162,19 +162,13 @@ class Decoder:
 
     def _keep_target(self, frame: VideoFrame) -> None:
         """Keep a frame if it was requested and is not there yet."""
-        if (
-            frame.pts is not None
-            and frame.pts in self._plan.targets
-            and frame.pts not in self._found
-        ):
-            note_colours(frame, self._codec.settings)
-            self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
-
-    def _aspect(self, frame: VideoFrame) -> Fraction | None:
-        """Return the shape of a frame's pixels; None if it is as usual, or unknown."""
+        pts = frame.pts
+        if pts is None or pts not in self._plan.targets or pts in self._found:
+            return
+        note_colours(frame, self._codec.settings)
         size = (frame.width, frame.height)
-        context = self._context
         is_other = self._codec is not self._first or size != self._coded
-        if is_other and (context.width, context.height) == size:
-            return aspect_of(context)
-        return None
+        aspect: Fraction | None = None
+        if is_other and (self._context.width, self._context.height) == size:
+            aspect = aspect_of(self._context)
+        self._found[pts] = self._scaler.pixels(frame, self._size, aspect)

@@ -1,9 +1,9 @@
-"""`DecordReader`: frames through decord, compared with the default reader when a file is opened.
+"""`DecordReader`: frames through decord, checked against the default reader.
 
-decord is no longer developed, and wrong on some files. So its results are verified: the facts of a
-file come from the default reader, and when a file is opened, the times of all frames are compared
-with those of the file's packets, and some frames with those of the default reader. A file that
-fails is refused.
+decord is no longer developed, and returns wrong frames of some files. So the facts about a file
+come from the default reader. When a file is opened, the times of all its frames are compared with
+those of its packets, and some of its frames with those of the default reader. A file that differs
+is refused.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
 
 CHECKED_FRAMES = 16
-"""Number of frames, spread over the file, that are compared with the default reader's."""
+"""Number of frames, spread over the file, that are compared with those of the default reader."""
 CHECKED_SIZE = (160, 90)
 """Width and height of the frames that are compared."""
 SAME_TIME_S = 1.5e-3
 SAME_PIXELS = 6.0
-"""Largest mean difference (of 255) at which the scaled frames of two decoders count as the same."""
+"""Two scaled frames are the same if their mean difference, of 255, is at most this."""
 
 
 class DecordReader(PyAVReader):
     """The frames of one file through decord.
 
-    `frames_decoded` counts the requested frames only, since decord does not report the others.
+    `frames_decoded` counts only the requested frames, since decord does not report the others.
 
     Raises:
         VideoError: decord fails on the file, or shows other frames than the default reader.
@@ -70,10 +70,8 @@ class DecordReader(PyAVReader):
 
     def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
-        indices = (
-            np.searchsorted(self._frame_starts_s, np.asarray(times_s) + TIME_STEP_S, side="right")
-            - 1
-        )
+        asked_s = np.asarray(times_s) + TIME_STEP_S
+        indices = np.searchsorted(self._frame_starts_s, asked_s, side="right") - 1
         found: dict[int, FrameOrError] = {}
         with self._decord_lock:
             for index in np.unique(indices):
@@ -94,13 +92,11 @@ class DecordReader(PyAVReader):
     def _check_frames(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord shows the same frames as the default reader."""
         indices = np.unique(np.linspace(0, len(starts_s) - 1, CHECKED_FRAMES).round().astype(int))
-        shuffled = np.random.default_rng(0).permutation(
-            indices
-        )  # backwards too: decord's seeking is what fails
+        # In a random order: decord fails when it seeks.
+        shuffled = np.random.default_rng(0).permutation(indices)
         times_s = [float(starts_s[index]) for index in shuffled]
-        for time_s, expected in zip(
-            times_s, super().try_frames(times_s, CHECKED_SIZE), strict=True
-        ):
+        right = super().try_frames(times_s, CHECKED_SIZE)
+        for time_s, expected in zip(times_s, right, strict=True):
             (frame,) = self.try_frames([time_s], CHECKED_SIZE)
             if isinstance(expected, FrameError) or isinstance(frame, FrameError):
                 raise self._refusal(f"a frame cannot be decoded at {time_s:.3f} s")

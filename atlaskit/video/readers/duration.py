@@ -1,4 +1,4 @@
-"""Start and end of a file, from its header and packets."""
+"""Finds the start and the end of a file, from its header and its packets."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def earliest_start(container: InputContainer) -> Fraction:
 def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
     """Return the tick at which the first frame is shown, and how much earlier keys are decoded.
 
-    A file that was cut begins with packets that are decoded and not shown. Frames that are shown
-    before the first keyframe, and follow it in the file, need others that are not there.
+    A file that was cut may begin with packets that are decoded and not shown. Frames that follow
+    the first keyframe in the file and are shown before it need others that are not in the file.
 
     Raises:
         VideoError: The file holds no frame.
@@ -70,10 +70,10 @@ def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
 
 
 def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) -> Fraction:
-    """Return the frame rate of a file: that of its header if it can be true.
+    """Return the frame rate of a file: that of its header if it is plausible.
 
-    A rate above RARE_RATE, and that of a Matroska file, which any program may write into it, is
-    compared with the times of the first packets, `head`, which decide.
+    A rate above RARE_RATE, and any rate of a Matroska file, is compared with the times of the first
+    packets, `head`. If they differ, the rate of the packets is returned.
     """
     rate = 1 / frame_length(stream)
     if kind != "matroska" and rate <= RARE_RATE:
@@ -87,9 +87,10 @@ def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) ->
 
 
 def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
-    """Return when a track of an MP4 or MOV ends by its own account, in the container's seconds.
+    """Return the end of a track that an MP4 or MOV declares, in the container's seconds.
 
-    An edit list, or the last sample, may end elsewhere than the media. None in other formats.
+    An edit list, or the duration of the last sample, may end it before its media. None in other
+    formats.
     """
     if container_kind(container) != "mov" or not stream.duration or stream.time_base is None:
         return None
@@ -97,25 +98,24 @@ def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
 
 
 class Promise(NamedTuple):
-    """How long a file is by its header, in seconds."""
+    """The length of a file in seconds that its header declares."""
 
     longest: Fraction
-    """Length of its longest stream. Some formats count it from the first frame, some from zero:
-    this is the lesser of the two, which is certain."""
+    """Length of its longest stream. Some formats count it from the first frame and some from zero;
+    this is the lesser of the two."""
     picture: Fraction
-    """Length of its video."""
+    """Length of its video stream."""
 
     def is_broken(self, end: Fraction) -> bool:
-        """Tell whether a file whose last stream ends at a second is cut off."""
+        """Return whether a file is cut off whose last packet ends at this second."""
         return self.longest - end > 1 + self.longest / 100
 
 
 def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -> Promise:
     """Return the length in the header of a file whose first frame is shown at `origin` seconds."""
     declared = (stream.duration or 0) * tick_length(stream)
-    if (
-        container_kind(container) == "avi"
-    ):  # FFmpeg shortens the duration to what is there, but not the frame count
+    if container_kind(container) == "avi":
+        # FFmpeg shortens the duration to what is in the file, but not the number of frames.
         declared = stream.frames * frame_length(stream)
     longest = max(Fraction(container.duration or 0, 1_000_000), declared)
     longest += min(Fraction(container.start_time or 0, 1_000_000), Fraction(0))
@@ -127,9 +127,9 @@ def measured_end(
 ) -> tuple[Fraction, int]:
     """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
-    The last frame stays until the longest stream ends. Reads the last seconds of the file; of a
-    Matroska file, whose header tells the end of the longest stream, the headers of its last blocks,
-    since FFmpeg would read all packets from its last keyframe on.
+    The last frame is shown until the longest stream ends. The last seconds of the file are read.
+    The header of a Matroska file has the end of the longest stream, so only the headers of its last
+    blocks are read: FFmpeg would read all packets from the last keyframe on.
 
     Args:
         container: The file.
@@ -142,10 +142,8 @@ def measured_end(
     """
     tick = tick_length(stream)
     if container_kind(container) == "matroska":
-        with suppress(*DECODE_ERRORS):
-            container.seek(
-                stream.start_time or 0, stream=stream
-            )  # FFmpeg reads the cues at the first seek
+        with suppress(*DECODE_ERRORS):  # FFmpeg reads the cues at the first seek
+            container.seek(stream.start_time or 0, stream=stream)
         entries = stream.index_entries
         frame = max(1, int(frame_length(stream) / tick))
         try:
@@ -153,6 +151,10 @@ def measured_end(
         except (struct.error, *DECODE_ERRORS) as error:
             raise Distrust("is damaged at its end") from error
         return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
+    if container_kind(container) == "mov" and len(stream.index_entries):
+        last_sample = stream.index_entries[len(stream.index_entries) - 1]
+        if last_sample.pos + last_sample.size > path.stat().st_size:
+            raise Distrust("is cut off")
     promise = promised(container, stream, origin)
     start = Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in.
@@ -176,21 +178,18 @@ def measured_end(
 def _last_ends(
     container: InputContainer, stream: VideoStream
 ) -> tuple[dict[Stream, Fraction], int]:
-    """Return the end of each stream in seconds by the packets that follow, up to damage.
+    """Return the end of each stream in seconds by the packets that follow, up to the first damage.
 
-    And how many of these hold pictures.
+    The second value is the number of pictures among these packets.
     """
     count = 0
     ends = dict[Stream, Fraction]()
     begins = dict[Stream, Fraction]()
     with suppress(*DECODE_ERRORS):
         for packet in container.demux():
-            if (
-                packet.pts is None
-                or packet.time_base is None
-                or packet.is_corrupt
-                or packet.is_discard
-            ):
+            if packet.pts is None or packet.time_base is None:
+                continue
+            if packet.is_corrupt or packet.is_discard:
                 continue
             is_video = packet.stream is stream
             count += is_video

@@ -1,12 +1,14 @@
-"""What the headers of files tell that FFmpeg does not: boxes of MP4 and MOV, elements of Matroska.
+"""Reads what FFmpeg does not return from the headers of MP4, MOV and Matroska files.
 
-* Boxes (ISO 14496-12): several sample descriptions, encryption, fragments, the clean aperture.
-* Elements (RFC 8794, RFC 9559): whether a file is whole and has cues, where bytes of it are lost,
-  and what is cropped.
+* Boxes of MP4 and MOV (ISO 14496-12): several sample descriptions, encryption, fragments, the
+  clean aperture.
+* Elements of Matroska (RFC 8794, RFC 9559): whether a file is complete and has cues, where bytes
+  are lost, and how a picture is cropped.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -22,17 +24,25 @@ CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
 DEEPEST_NESTING = 6
 MOST_BOXES = 4096
 MOST_SAMPLES = 1 << 25
-"""A table of more pictures is not read: they would last two weeks."""
+"""A longer table of pictures is not read: so many pictures last two weeks."""
 SAMPLE_ENTRY = 8 + 8 + 78
-"""Bytes of a sample description and of its first, visual entry before the boxes in it."""
+"""Bytes of a sample description and its first, visual entry before the boxes in it."""
 DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
-"""Boxes of MP4 that tell of Dolby Vision, and names of the same in Matroska."""
+"""Boxes of MP4 with the record of Dolby Vision, and its names in Matroska."""
+DOLBY_DESCRIPTOR = re.compile(
+    rb"[\x06\x24][\xe0-\xff].[\xf0-\xff].(?:\x05\x04\w{4})*\xb0[\x05-\x10]([\x01-\x03].{4})",
+    re.DOTALL,
+)
+"""The record of Dolby Vision in the table of a transport stream, behind a type, a stream number and
+names of formats."""
+HEAD_BYTES = 1 << 20
+"""Bytes at the start of a file that are searched for what it is."""
 OWN_COLOURS = {5, 10}
 """Profiles of Dolby Vision whose pictures may be in colours of its own (IPTPQc2)."""
 
 
 class Box(NamedTuple):
-    """A box: its kind, and where its content lies in the file."""
+    """A box: its kind, and the place of its content in the file."""
 
     kind: bytes
     start: int
@@ -61,25 +71,20 @@ def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]
 
 
 def has_several_descriptions(path: Path) -> bool:
-    """Tell whether a track of an MP4 or MOV file has several sample descriptions.
+    """Return whether a track of an MP4 or MOV file has several sample descriptions.
 
-    Its samples then need several decoders.
+    Then its samples need several decoders.
     """
-    return _has(
-        path, lambda file, box: box.kind == b"stsd" and _big_endian(file, box.start + 4) > 1
-    )
+    return _has(path, b"stsd", lambda file, box: _big_endian(file, box.start + 4) > 1)
 
 
 def is_encrypted_mp4(path: Path) -> bool:
-    """Tell whether the samples of an MP4 are encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
-    return _has(
-        path,
-        lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"),
-    )
+    """Return whether an MP4 is encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
+    return _has(path, b"stsd", lambda file, box: _four(file, box.start + 12) in (b"encv", b"drmi"))
 
 
 def codec_of_track(path: Path, number: int) -> str | None:
-    """Return the four letters by which an MP4 names the codec of a track; None if it does not."""
+    """Return the four letters by which an MP4 names the codec of a track; None without any."""
     with suppress(OSError, struct.error, UnicodeDecodeError), path.open("rb") as file:
         for box in boxes_of_track(file, number):
             if box.kind == b"stsd":
@@ -88,9 +93,9 @@ def codec_of_track(path: Path, number: int) -> str | None:
 
 
 def reorderings(path: Path, number: int) -> NDArray[np.int64]:
-    """Return how much later each picture of a track of an MP4 is shown than decoded, in its ticks.
+    """Return the delay from decoding to showing of each picture of a track of an MP4, in ticks.
 
-    Empty if its header does not tell (box `ctts`, ISO 14496-12, 8.6.1.3).
+    Empty if its header has no such table (box `ctts`, ISO 14496-12, 8.6.1.3).
     """
     with suppress(OSError, struct.error, ValueError, MemoryError), path.open("rb") as file:
         for box in boxes_of_track(file, number):
@@ -105,14 +110,14 @@ def reorderings(path: Path, number: int) -> NDArray[np.int64]:
 
 
 def is_fragmented(path: Path) -> bool:
-    """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
-    return _has(path, lambda _, box: box.kind == b"moof")
+    """Return whether an MP4 or MOV file consists of fragments, each with times of its own."""
+    return _has(path, b"moof")
 
 
 def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
-    """Yield the header, a box `tkhd` (ISO 14496-12, 8.3.2), of the track with an id, and its boxes.
+    """Yield the header of the track with an id, a box `tkhd` (ISO 14496-12, 8.3.2), and its boxes.
 
-    The boxes in its first sample description, which is that of pictures, follow that of all.
+    The box of sample descriptions is followed by the boxes inside the first description.
     """
     is_track = False
     for box in boxes(file, 0, file.seek(0, 2)):
@@ -127,10 +132,14 @@ def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
             yield from boxes(file, box.start + SAMPLE_ENTRY, box.end)
 
 
-def _has(path: Path, is_wanted: Callable[[BinaryIO, Box], bool]) -> bool:
-    """Tell whether a file has such a box; False if that cannot be read."""
+def _has(
+    path: Path, kind: bytes, is_wanted: Callable[[BinaryIO, Box], bool] = lambda file, box: True
+) -> bool:
+    """Return whether a file has a box of a kind that is wanted; False if it cannot be read."""
     with suppress(OSError, struct.error), path.open("rb") as file:
-        return any(is_wanted(file, box) for box in boxes(file, 0, path.stat().st_size))
+        for box in boxes(file, 0, path.stat().st_size):
+            if box.kind == kind and is_wanted(file, box):
+                return True
     return False
 
 
@@ -164,19 +173,19 @@ ADDITIONS = 0x41E4
 ADDED_TYPE = 0x41E7
 ADDED_DATA = 0x41ED
 READ_TYPES = {1, 2, 0x11, 0x21}
-"""Types of tracks that FFmpeg numbers: pictures, sound, subtitles and metadata, but no buttons."""
+"""Types of the tracks that FFmpeg counts: pictures, sound, subtitles and metadata, not buttons."""
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
 MOST_ELEMENTS = 1 << 16
 SEEK_HEAD_BYTES = 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
-"""Bytes that a file may have between two packets; its own headers take about 20. If there are more,
-they must be whole elements."""
+"""Bytes between two packets that are not examined; the headers of a packet take about 20. If there
+are more, they must be complete elements."""
 BLOCK_HEADER = 4
-"""Bytes of a block before its frame."""
+"""Bytes of a block before its first frame."""
 
 
 def fault_of_elements(path: Path) -> str | None:
-    """Return what a Matroska file lacks: it is not a single one, not whole, or has no cues."""
+    """Return why the index of a Matroska file cannot be used; None if it can be."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
         if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
@@ -198,13 +207,13 @@ def fault_of_elements(path: Path) -> str | None:
 
 
 def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
-    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
+    """Return the end of the last block of the track at `index`, in ticks, by the headers of blocks.
 
     Args:
         path: The file.
-        start: The byte of a cluster; blocks are looked at from there on.
-        index: The track.
-        frame_ticks: Length of a block that does not give its own.
+        start: The byte of a cluster. Blocks are read from there on.
+        index: The place of the track.
+        frame_ticks: Length of a block without a length of its own.
 
     Raises:
         OSError, struct.error, ValueError: The file cannot be read, or is damaged.
@@ -223,9 +232,9 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
                 base = _unsigned(file, element)
             elif element.kind in (BLOCK, SIMPLE_BLOCK):
                 is_own = _number(file)[0] == wanted
-                ends += (
-                    [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
-                )
+                if is_own:
+                    (offset,) = struct.unpack(">h", file.read(2))
+                    ends.append(base + offset + frame_ticks)
             elif element.kind == BLOCK_LENGTH and is_own:
                 ends[-1] += _unsigned(file, element) - frame_ticks
             elif element.kind == SEGMENT or not element.is_whole:
@@ -234,7 +243,7 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
 
 
 def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
-    """Tell whether pictures are in Dolby Vision with colours that no other screen shows.
+    """Return whether pictures are in Dolby Vision with colours that only its players show.
 
     Args:
         path: The file.
@@ -242,32 +251,35 @@ def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
         number: The id of its track.
         index: The place of the track.
     """
+    record = b""
     with suppress(OSError, struct.error), path.open("rb") as file:
-        start = 0
         if kind == "mov":
-            start = next(
-                (box.start for box in boxes_of_track(file, number) if box.kind in DOLBY), 0
-            )
+            for box in boxes_of_track(file, number):
+                if box.kind in DOLBY:
+                    file.seek(box.start)
+                    record = file.read(5)
         elif kind == "matroska":
             added = _fields(file, index, ADDITIONS)
-            is_dolby = _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY
-            start = added[ADDED_DATA].start if is_dolby and ADDED_DATA in added else 0
-        if start:  # of two bytes of version, a profile in seven bits, …, and what others can show
-            file.seek(start)
-            head = file.read(5)
-            return len(head) == 5 and head[2] >> 1 in OWN_COLOURS and head[4] >> 4 == 0
-    return False
+            if ADDED_DATA in added and _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY:
+                file.seek(added[ADDED_DATA].start)
+                record = file.read(5)
+        elif kind == "mpegts":
+            found = DOLBY_DESCRIPTOR.search(file.read(HEAD_BYTES))
+            if found:
+                record = found[1]
+    # Two bytes of version, seven bits of profile, …, four bits of compatibility with others.
+    return len(record) == 5 and record[2] >> 1 in OWN_COLOURS and record[4] >> 4 == 0
 
 
 class Holes:
-    """Finds where bytes of a file belong to no packet and no whole element: packets are lost."""
+    """Finds where packets of a Matroska file are lost: bytes belong to no packet and no element."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._end = self._block = -1
 
     def is_before(self, packet: Packet[Any]) -> bool:
-        """Tell whether packets are lost between the packet of the last call and the next one."""
+        """Return whether packets are lost between the packet of the last call and this one."""
         if packet.pos is None or not packet.size:
             return False
         end = self._end
@@ -282,7 +294,7 @@ class Holes:
 
 
 def are_elements(file: BinaryIO, start: int, end: int) -> bool:
-    """Tell whether only whole elements, and headers of those around, lie between two bytes."""
+    """Return whether only complete elements, and headers of outer ones, lie between two bytes."""
     size = file.seek(0, 2)
     try:
         while start < end:
@@ -302,7 +314,7 @@ class _Element(NamedTuple):
 
 
 def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
-    """Return the pixels of the track at `index` that are not shown, left, top, right and bottom.
+    """Return the pixels that are cropped from the track at `index`: left, top, right, bottom.
 
     Raises:
         OSError: The file cannot be read.
@@ -318,15 +330,20 @@ def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
     around: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]
     for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
         around = _inside(file, around, kind)
-    around = islice((entry for entry in around if _is_read(file, entry)), index, index + 1)
-    for kind in inside:
-        around = _inside(file, around, kind)
-    return {field.kind: field for each in around for field in _within(file, each.start, each.end)}
-
-
-def _is_read(file: BinaryIO, entry: _Element) -> bool:
-    fields = {field.kind: field for field in _within(file, entry.start, entry.end)}
-    return TRACK_CODEC in fields and _value(file, fields, TRACK_TYPE) in READ_TYPES
+    count = 0
+    for entry in around:
+        fields = {field.kind: field for field in _within(file, entry.start, entry.end)}
+        if TRACK_CODEC not in fields or _value(file, fields, TRACK_TYPE) not in READ_TYPES:
+            continue
+        if count == index:
+            for kind in inside:
+                if kind not in fields:
+                    return {}
+                start, end = fields[kind].start, fields[kind].end
+                fields = {field.kind: field for field in _within(file, start, end)}
+            return fields
+        count += 1
+    return {}
 
 
 def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
@@ -336,13 +353,11 @@ def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
 
 
 def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:
-    """Yield the elements of a kind right inside others."""
-    return (
-        child
-        for each in around
-        for child in _within(file, each.start, each.end)
-        if child.kind == kind
-    )
+    """Yield the elements of a kind directly inside others."""
+    for each in around:
+        for child in _within(file, each.start, each.end):
+            if child.kind == kind:
+                yield child
 
 
 def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:
@@ -359,7 +374,7 @@ def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:
 
 
 def _number(file: BinaryIO, keeps_marker: bool = False) -> tuple[int, bool]:
-    """Return a number of variable length, and whether all its bits are set: an unknown size."""
+    """Return a number of variable length, and whether all its bits are set (an unknown size)."""
     (first,) = struct.unpack("B", file.read(1))
     length = 9 - first.bit_length()
     rest = file.read(length - 1)

@@ -1,9 +1,10 @@
-"""The index that is made: which packet holds which picture, shown when, as one file in the cache.
+"""The index of a file whose container is not trusted, stored as one file in the cache.
 
-* The file begins with the bytes of the packets, one after the other, unless the video file tells
-  where each lies. A ZIP archive of a description in JSON and of a table of the packets follows. It
-  is written under another name, and renamed when it is whole.
-* `MadeSource`: the packets of a stream by the index that was made of it.
+* The index says which packet holds which picture, and when it is shown. The file begins with copies
+  of the packets, unless the video file says where each of them lies. A ZIP archive follows, with a
+  description in JSON and a table of the packets. It is written under a temporary name and renamed
+  when it is complete.
+* `MadeSource`: the packets of a stream, found by its index.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ Positive = Annotated[int, Field(ge=1)]
 
 
 class Description(BaseModel):
-    """What a copy tells of its stream beside the packets. See `PacketSource` for the units."""
+    """The facts about a stream in its index. See `PacketSource` for the units."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64"
@@ -62,7 +63,7 @@ class Description(BaseModel):
     format: Literal[6] = 6
     kind: str
     is_in_place: bool
-    """Whether the offsets are those of the video file, so that no packet is copied."""
+    """Whether the offsets refer to the video file, so that no packet is copied."""
     size: tuple[Positive, Positive]
     orientation: Orientation
     fps: Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -73,11 +74,11 @@ class Description(BaseModel):
     readable_end: tuple[int, Positive]
     codecs: Annotated[list[Codec], Field(min_length=1)]
     joints: list[tuple[int, int]]
-    """Byte of the file at which each further part begins, and the microseconds added from there."""
+    """For each further part of the file: its first byte, and the microseconds added from there."""
 
 
 class MadeIndex(NamedTuple):
-    """An index whose table and description were checked."""
+    """An index whose table and description are validated."""
 
     path: Path
     table: Table
@@ -85,7 +86,7 @@ class MadeIndex(NamedTuple):
 
 
 class IndexWriter:
-    """Writes an index; nothing is left of it unless it is finished."""
+    """Writes an index. Unless it is finished, nothing of it remains."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -119,24 +120,24 @@ class IndexWriter:
 
 
 def read_index(path: Path) -> MadeIndex | None:
-    """Return an index, or None if there is none, or only a damaged one.
+    """Return an index, or None if there is none or it is damaged.
 
-    It may come from someone else's cache, so everything in it is checked.
+    It may come from someone else's cache, so everything in it is validated.
     """
     try:
         with ZipFile(path) as archive:
-            parts = [archive.getinfo(name) for name in (DESCRIPTION, TABLE)]
-            if (
-                sum(part.file_size for part in parts) > path.stat().st_size
-                or parts[0].file_size > LARGEST_DESCRIPTION
-            ):
+            text = archive.getinfo(DESCRIPTION)
+            rows = archive.getinfo(TABLE)
+            if text.file_size + rows.file_size > path.stat().st_size:
                 return None
-            text, rows = map(archive.read, parts)
-        index = MadeIndex(path, np.frombuffer(rows, PACKET), Description.model_validate_json(text))
+            if text.file_size > LARGEST_DESCRIPTION:
+                return None
+            description = Description.model_validate_json(archive.read(text))
+            table = np.frombuffer(archive.read(rows), PACKET)
     except (OSError, EOFError, ValueError, KeyError, BadZipFile, RuntimeError, zlib.error):
         return None
-    if _is_sound(index.table, index.description, parts[0].header_offset):
-        return index
+    if _is_sound(table, description, text.header_offset):
+        return MadeIndex(path, table, description)
     return None
 
 
@@ -181,7 +182,7 @@ def folder_of_indexes(folder: Path) -> Path:
 
 
 class MadeSource(PacketSource):
-    """The packets of a file that was played once. See `PacketSource`."""
+    """The packets of a stream that has an index. See `PacketSource`."""
 
     def __init__(self, path: Path, index: MadeIndex) -> None:
         super().__init__(path)
@@ -199,22 +200,19 @@ class MadeSource(PacketSource):
         keyframes = np.flatnonzero(table["flags"] & KEYFRAME)
         self._keyframes = keyframes if len(keyframes) else np.zeros(1, np.int64)
         self._keyframe_pts = np.maximum.accumulate(table["pts"][self._keyframes])
-        shown = table[(table["flags"] & HIDDEN) == 0]
-        self.origin = int(shown["pts"].min())
-        self.last_end = int((shown["pts"] + shown["duration"]).max())
+        self._shown = table[(table["flags"] & HIDDEN) == 0]
+        self.origin = int(self._shown["pts"].min())
+        self.last_end = int((self._shown["pts"] + self._shown["duration"]).max())
         self.end = Fraction(*known.end) - self.origin * self.tick
         self.readable_end = Fraction(*known.readable_end) - self.origin * self.tick
-        self.joints = tuple(
-            (position, shift_us / 1e6) for position, shift_us in known.joints if position >= 0
-        )
+        self.joints = [(position, us / 1e6) for position, us in known.joints if position >= 0]
         self._next = 0
         self.open()
 
     def _opened(self) -> BinaryIO:
+        path = self.path if self._index.description.is_in_place else self._index.path
         try:
-            self._file = (
-                self.path if self._index.description.is_in_place else self._index.path
-            ).open("rb")
+            self._file = path.open("rb")
         except OSError as error:
             raise VideoError(
                 f"The index of {self.path} is gone from the cache: open the video again."
@@ -233,8 +231,9 @@ class MadeSource(PacketSource):
 
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, bytes, whether it is a keyframe) of every packet that is shown."""
-        shown = self._index.table[(self._index.table["flags"] & HIDDEN) == 0]
-        return [(int(row["pts"]), int(row["size"]), bool(row["flags"] & KEYFRAME)) for row in shown]
+        are_keyframes = (self._shown["flags"] & KEYFRAME).astype(bool)
+        columns = (self._shown["pts"], self._shown["size"], are_keyframes)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
@@ -258,7 +257,7 @@ class MadeSource(PacketSource):
         return Step(packet, codec, not flags & HIDDEN, bool(flags & DAMAGED))
 
     def has_gap(self, pts: int, tick: int) -> bool:
-        """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
+        """Return whether packets are lost between the frame shown at `pts` and a later tick."""
         table = self._index.table
         after = int(np.flatnonzero(table["pts"] == pts)[-1]) + 1
         later = np.flatnonzero(table["pts"][after:] > tick)

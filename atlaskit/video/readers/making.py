@@ -1,8 +1,8 @@
-"""Makes the index of a file whose container is not believed: it is played once, in order.
+"""Makes the index of a file whose container is not trusted, by playing it once in order.
 
-The packets are read first, and copied where the file does not tell where each lies. Then they are
-decoded one after the other, each numbered by its place. The numbers that come out, in order, are
-what a player shows; the times that the container gives to these packets, in order, are when.
+The packets are read first, and copied if the container does not say where each of them lies. Then
+they are decoded in order, each with its number as its time. The numbers of the decoded pictures, in
+order, are what a player shows. The container's times of these packets, in order, are when.
 """
 
 from __future__ import annotations
@@ -75,9 +75,11 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 MARKED_BEFORE = 4
-REORDERED = 32  # packets, at most, between one and its picture
+"""Pictures before a keyframe that FFmpeg may mark as damaged although they are not."""
+REORDERED = 32
+"""The most packets between a packet and its picture."""
 NO_TYPE = 0
-"""FFmpeg's number of the type of pictures of which nothing is told."""
+"""FFmpeg's number for pictures without a known type."""
 
 
 def make_index(
@@ -89,19 +91,18 @@ def make_index(
         container: The file, just opened.
         stream: Its video stream.
         path: The file, for messages.
-        why: What its container does; continues a sentence that begins with the file's name.
+        why: Why its container is not trusted: the end of a sentence that begins with its name.
         target: The file to write.
 
     Raises:
         VideoError: The file holds no picture or cannot be read, or `target` cannot be written.
     """
-    told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
+    label = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
+    size = path.stat().st_size
     try:
         with IndexWriter(target) as writer, path.open("rb") as file:
             packets = _Packets(container, stream, file, writer)
-            with progress_bar(
-                total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told
-            ) as bar:
+            with progress_bar(total=2 * size, unit="B", unit_scale=True, desc=label) as bar:
                 packets.read(bar)
                 pictures = _played(packets, bar)
                 bar.update(bar.total - bar.n)
@@ -125,7 +126,7 @@ def make_index(
 def _unpacked(packets: Iterator[VideoPacket], stream: VideoStream) -> Iterator[VideoPacket]:
     """Yield the packets of an MPEG-4 stream so that each holds one picture.
 
-    A decoder that begins in the middle does not know that two may lie in one.
+    A decoder that begins in the middle does not know that a packet may hold two.
     """
     unpack = BitStreamFilterContext("mpeg4_unpack_bframes", stream)
     for packet in packets:
@@ -134,14 +135,14 @@ def _unpacked(packets: Iterator[VideoPacket], stream: VideoStream) -> Iterator[V
 
 
 class _Pictures(NamedTuple):
-    """What a decoder returned."""
+    """The pictures that a decoder returned."""
 
     order: list[int]
-    """The packet of each picture, in the order in which they are shown."""
+    """The packet of each picture, in the order in which the pictures are shown."""
     keys: list[int]
     """The packets whose pictures can be decoded by themselves."""
     errors: list[int]
-    """Packets at which the decoder failed."""
+    """The packets at which the decoder failed."""
 
 
 class _Packets:
@@ -164,7 +165,7 @@ class _Packets:
         self.codecs: list[Codec] = [codec_of(stream)]
         self._codec = 0
         self._is_behind_hole = False
-        # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
+        # FFmpeg takes the shape of pixels from the track, and from the last of several codecs.
         self._aspects = aspect_of(stream), aspect_of(stream.codec_context)
         self._times = array("q")
         self._durations = array("q")
@@ -186,10 +187,10 @@ class _Packets:
             for name in ("new_extradata", "palette"):
                 if packet.has_sidedata(name):
                     self._change_codec(name.removeprefix("new_"), bytes(packet.get_sidedata(name)))
-            if packet.is_keyframe and (
-                parameters := parameters_of(packet, self.codecs[self._codec])
-            ):
-                self._change_codec("parameters", parameters)
+            if packet.is_keyframe:
+                parameters = parameters_of(packet, self.codecs[self._codec])
+                if parameters:
+                    self._change_codec("parameters", parameters)
             self.flags.append(
                 HIDDEN * packet.is_discard
                 | DAMAGED * packet.is_corrupt
@@ -203,7 +204,7 @@ class _Packets:
             )
             self.sizes.append(packet.size)
             self._positions.append(at)
-            # AVI and ASF tell when pictures are decoded: in order, that is when they are shown.
+            # AVI and ASF hold the times of decoding. In order, these are the times of showing.
             pts = packet.pts
             if self.kind in ("avi", "asf") and packet.dts is not None:
                 pts = packet.dts
@@ -220,7 +221,7 @@ class _Packets:
                 if packet.pos is not None and packet.pos > bar.n:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
-                    # A packet that FFmpeg cannot read to its end is the last one, but in a stream.
+                    # Only in a transport stream do packets follow one that cannot be read whole.
                     if packet.size and not (packet.is_corrupt and self.kind != "mpegts"):
                         yield cast("VideoPacket", packet)
                 elif (
@@ -247,26 +248,20 @@ class _Packets:
         self._codec = self.codecs.index(codec)
 
     def _put_in_order(self) -> None:
-        """Put the packets of a transport stream into the order in which they begin in the file.
+        """Sort the packets of a transport stream by where they begin in the file.
 
-        Where a stream goes on under another number, FFmpeg returns its last packet at the very end.
+        Where a stream continues under another number, FFmpeg returns its last packet at the end.
         """
         positions = np.array(self._positions, np.int64)
         known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
         order = np.argsort(positions[known], kind="stable")
         if self.kind == "mpegts" and (np.diff(order) < 0).any():
-            for column in (
-                self._times,
-                self._durations,
-                self._offsets,
-                self.sizes,
-                self.flags,
-                self._positions,
-            ):
+            columns = (self._times, self._durations, self._offsets, self._positions)
+            for column in (*columns, self.sizes, self.flags):
                 column[:] = array(column.typecode, np.array(column)[order].tolist())
 
     def packet(self, number: int) -> VideoPacket:
-        """Return a packet that has its number for its time."""
+        """Return a packet with its number as its time."""
         self._source.seek(self._offsets[number])
         packet = packet_of(self._source.read(self.sizes[number]), self.codec(number))
         packet.time_base = self.tick
@@ -288,13 +283,14 @@ class _Packets:
         table["flags"] = self.flags
         decoded = np.isin(np.arange(len(self)), pictures.keys)
         marked = (table["flags"] & KEYFRAME) != 0
-        # A decoder that calls none or each picture a keyframe tells nothing; but in H.264, none
-        # means that each needs pictures before it.
+        # A decoder that marks no picture or all of them as keyframes tells nothing. But in H.264,
+        # no marks mean that every picture needs others before it.
         is_recovering = self.codecs[0].name == "h264" and not pictures.keys
         tells = 0 < len(pictures.keys) < len(pictures.order) or is_recovering or not marked.any()
         is_key = decoded if tells else marked
         given = np.array(self._times, np.int64)
-        # A decoder of a cut stream may err: what is before a keyframe or a fall is shown before it.
+        # The decoder of a cut stream may return a wrong order: pictures before a keyframe, or
+        # before a fall of the times, are shown before it.
         begins = is_key.copy()
         steps = np.diff(np.unique(given[given != NO_TIME]))
         reach = LONGEST_REORDER * max(self._frame_ticks, int(np.median(steps)) if len(steps) else 0)
@@ -309,26 +305,26 @@ class _Packets:
             times = ordered(given[order], reach)
         may_jump = bool(self._container.format.flags & MAY_JUMP)
         timeline = continuous(times, length, list(self._sounds.values()), self.tick, may_jump)
-        # A part may begin with pictures that need ones that are not there.
+        # A part may begin with pictures that need others which are not in the file.
         starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
-        keys = [
-            np.flatnonzero(is_key[order[first:after]])[:1].sum()
-            for first, after in pairwise(starts)
-        ]
-        unneeded = [order[first : first + key] for first, key in zip(starts, keys, strict=False)]
-        joints = [(int(order[: joint.picture].max()) + 1, joint.shift) for joint in timeline.joints]
+        undecodable = []
+        for first, after in pairwise(starts):
+            keys = np.flatnonzero(is_key[order[first:after]])
+            if len(keys):
+                undecodable += order[first : first + keys[0]].tolist()
         table["pts"] = given
-        for first, shift in joints:
-            table["pts"][first:] = np.where(
-                given[first:] == NO_TIME, NO_TIME, given[first:] + shift
-            )
+        joints = []
+        for joint in timeline.joints:
+            first = int(order[: joint.picture].max()) + 1
+            shifted = np.where(given[first:] == NO_TIME, NO_TIME, given[first:] + joint.shift)
+            table["pts"][first:] = shifted
+            joints.append((first, joint.shift))
         table["pts"][order] = timeline.times
-        if (
-            joints
-        ):  # by the clock of the first part, FFmpeg takes what begins a later one for cut away
+        if joints:
+            # FFmpeg hides the beginning of later parts, as it judges them by the first clock.
             table["flags"][joints[0][0] :] &= ~HIDDEN
         self._note_pictures(table, pictures, is_key, [first for first, _ in joints])
-        table["flags"][np.concatenate(unneeded)] |= HIDDEN
+        table["flags"][undecodable] |= HIDDEN
         self._hide_repeated(table)
         visible = (table["flags"] & HIDDEN) == 0
         if not visible.any():
@@ -336,7 +332,7 @@ class _Packets:
                 f"{self._path} shows no picture, as its own list of edits leaves out every one: "
                 "write it anew without that list (ffmpeg -ignore_editlist 1 -i FILE -c copy NEW)."
             )
-        # A packet without a picture of its own has the time of the next that has one.
+        # A packet without a picture of its own gets the time of the next one that has a picture.
         table["pts"][~visible] = int(table["pts"][visible].max()) + 1
         table["dts"] = np.minimum.accumulate(table["pts"][::-1])[::-1]
         return table, self._description(table, np.flatnonzero(visible), timeline.end, joints)
@@ -345,20 +341,15 @@ class _Packets:
     def _note_pictures(
         table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]
     ) -> None:
-        """Flag which packets have a picture, which of these begin decoding, and which are lost."""
+        """Flag the packets that have a picture, those where decoding can begin, and lost ones."""
         flags = table["flags"]
         count = len(table)
         has_picture, fails, is_end = (np.zeros(count, bool) for _ in range(3))
         has_picture[pictures.order] = True
-        fails[
-            [
-                near
-                for number in pictures.errors
-                for near in range(max(0, number - REORDERED), min(number + 1, count))
-            ]
-        ] = True
-        # A counter that jumps before a keyframe has cost nothing if the pictures before are whole:
-        # FFmpeg marks some of them.
+        for number in pictures.errors:
+            fails[max(0, number - REORDERED) : number + 1] = True
+        # Where the counter of packets jumps right before a keyframe, FFmpeg marks the pictures
+        # before it as damaged. If they came out whole, nothing is lost.
         begins = is_key.copy()
         begins[starts] = True
         for _ in range(MARKED_BEFORE):
@@ -381,16 +372,16 @@ class _Packets:
 
     @staticmethod
     def _hide_repeated(table: Table) -> None:
-        """Hide all but the last of the pictures that are shown at one time."""
+        """Of the pictures that are shown at the same time, hide all but the last."""
         shown = np.flatnonzero((table["flags"] & HIDDEN) == 0)
         by_time = shown[np.argsort(table["pts"][shown], kind="stable")]
         table["flags"][by_time[:-1][np.diff(table["pts"][by_time]) == 0]] |= HIDDEN
 
     def _note_lost(self, table: Table, shown: NDArray[np.intp]) -> None:
-        """Flag the pictures after which the end of a file lost some, which are decoded late.
+        """Flag the last pictures of a cut file that are followed by lost ones.
 
-        No more of those that are there are shown after one than pictures are ever decoded ahead,
-        and there is a gap that the pictures before do not have.
+        Pictures are decoded in another order than they are shown in. So among the last ones there
+        may be gaps: steps that are longer than those before them.
         """
         by_time = np.argsort(table["pts"][shown], kind="stable")
         gaps = np.diff(table["pts"][shown][by_time])
@@ -402,7 +393,7 @@ class _Packets:
     def _description(
         self, table: Table, rows: NDArray[np.intp], end: Fraction, joints: Sequence[tuple[int, int]]
     ) -> Description:
-        """Return the description of the packets in some rows; note what is lost at their end."""
+        """Return the description of some packets; flag those that lost ones follow at the end."""
         shown = table[rows]
         length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
@@ -421,9 +412,8 @@ class _Packets:
             last = declared
         readable = last
         promise = promised(self._container, self._stream, first)
-        is_guess = (
-            bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
-        )  # FFmpeg guesses the length
+        # FFmpeg guesses the length of streams.
+        is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
         if not is_guess and promise.is_broken(last):
             self._note_lost(table, rows)
             readable = int(ends.max()) * self.tick
@@ -465,10 +455,10 @@ def _played(packets: _Packets, bar: tqdm) -> _Pictures:
 
 
 def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
-    """Tell whether decoding can begin at a packet.
+    """Return whether decoding can begin at a packet.
 
-    Decoders of old codecs tell nothing. Their pictures follow one another, so that one that comes
-    out the same without those before it can begin.
+    Decoders of old codecs do not mark keyframes. Then decoding can begin at a picture that comes
+    out the same without those before it.
     """
     if frame.key_frame:
         return frame.pict_type in INTRA or frame.pict_type == NO_TYPE
@@ -498,7 +488,7 @@ def _frames(packets: _Packets, errors: list[int], bar: tqdm) -> Iterator[VideoFr
 def _decoded(
     context: VideoCodecContext, packet: VideoPacket | None, number: int, errors: list[int]
 ) -> Iterator[VideoFrame]:
-    """Yield the pictures that come out after a packet, or after the last; note if none can."""
+    """Yield the pictures that come out after a packet, or after the last; note an error."""
     try:
         yield from context.decode(packet)
     except DECODE_ERRORS as error:

@@ -1,16 +1,16 @@
-"""A decoded frame as players show it: how it lies, and its upright RGB pixels of a given size.
+"""Turns decoded frames into upright RGB pixels of a given size, as players show them.
 
-* `Orientation`: how a track's frames are cropped, turned and mirrored to be shown. Phones record
-  sideways and note that in the track's header, or in the first frame. The size of a video must be
-  known before any other frame is decoded.
-* `PictureScaler`: turns a frame into pixels.
+* `Orientation`: how the frames of a track are cropped, turned and mirrored. Phones record sideways
+  and say so in the header of the track, or in the first frame.
+* `PictureScaler`: converts a frame to pixels.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -24,7 +24,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from atlaskit.video.readers import LETTERBOX, Pixels, Size, letterboxed
-from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket
+from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket, packet_of
 from atlaskit.video.readers.colour import (
     BT709,
     FULL,
@@ -35,31 +35,33 @@ from atlaskit.video.readers.colour import (
     matrix_of,
     to_sdr,
 )
-from atlaskit.video.readers.container import DECODE_ERRORS
+from atlaskit.video.readers.container import DECODE_ERRORS, codec_of
 from atlaskit.video.readers.headers import boxes_of_track, crop_of
 
 SAME_SHAPE = 0.02
-"""Shapes that differ by less are the same: players and encoders round them."""
+"""Shapes with a smaller relative difference are the same: players and encoders round them."""
 OPAQUE = 255
+EXIF = re.compile(rb"Exif(?=\0\0)|eXIf")
+"""The name of EXIF data in JPEG and in PNG. It overrides the matrix of the container in FFmpeg."""
 
 
 class Orientation(NamedTuple):
-    """One of the eight ways in which a picture can lie."""
+    """How encoded frames are cropped, mirrored and turned to be shown."""
 
     quarter_turns: int = 0
-    """Number of quarter turns counterclockwise, 0 to 3, that make it upright."""
+    """Quarter turns counterclockwise, 0 to 3, that make a frame upright."""
     is_mirrored: bool = False
-    """Whether left and right are exchanged before it is turned."""
+    """Whether left and right are exchanged before the frame is turned."""
     crop: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Pixels of the encoded frames that are not shown, left, top, right and bottom."""
+    """Pixels of the encoded frames that are not shown: left, top, right, bottom."""
 
     @property
     def is_sideways(self) -> bool:
-        """Whether the width of the encoded frames is the height of the shown ones."""
+        """Whether the width of the encoded frames becomes the height."""
         return self.quarter_turns % 2 == 1
 
     def cropped(self, size: Size) -> Size:
-        """Return the (width, height) of encoded frames without what is not shown."""
+        """Return the (width, height) that remains of encoded frames."""
         left, top, right, bottom = self.crop
         return size[0] - left - right, size[1] - top - bottom
 
@@ -72,10 +74,10 @@ UPRIGHT = Orientation()
 
 
 def turned_by(a: float, b: float, c: float, d: float) -> Orientation:
-    """Return the orientation that is nearest to a matrix: (x, y) is shown at (ax + cy, bx + dy).
+    """Return the orientation nearest to a matrix, which shows (x, y) at (ax + cy, bx + dy).
 
-    y points downwards. Angles between are rounded to a quarter turn, since a frame of a video fills
-    a rectangle. A matrix that flattens the picture to a line counts as upright.
+    y points downwards. Angles are rounded to quarter turns, since the frame of a video is an
+    upright rectangle. A matrix that flattens the picture to a line counts as upright.
     """
     determinant = a * d - b * c
     if determinant == 0:
@@ -87,11 +89,11 @@ def turned_by(a: float, b: float, c: float, d: float) -> Orientation:
 def orientation_of(
     path: Path, kind: str, stream: VideoStream, packets: Iterable[VideoPacket | None]
 ) -> Orientation:
-    """Return how the frames of a track are shown.
+    """Return the orientation of the frames of a track.
 
-    The first frame tells how it is turned: FFmpeg gives it the matrix of its own message, else that
-    of the container. MP4 and MOV tell what is cut away by the clean aperture, Matroska by its crop.
-    Frames of which nothing can be read count as upright.
+    FFmpeg adds a matrix to the first frame: that of a message in the stream, or else that of the
+    container. The crop of MP4 and MOV is the clean aperture; Matroska has a crop of its own. Frames
+    that cannot be read count as upright.
 
     Args:
         path: The file.
@@ -105,12 +107,17 @@ def orientation_of(
     crop = (0, 0, 0, 0)
     context.thread_count = 1
     context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
+    for packet in packets:
+        with suppress(*DECODE_ERRORS):
+            frames = context.decode(packet)
+            if frames:
+                found = _turn_of(frames[0])
+                if packet is not None and EXIF.search(memoryview(packet)):
+                    plain = packet_of(EXIF.sub(b"none", bytes(packet)), codec_of(stream))
+                    told = _turn_of(context.decode(plain)[0])
+                    found = found if told == UPRIGHT else told
+                break
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
-        for packet in packets:
-            with suppress(*DECODE_ERRORS):
-                if frames := context.decode(packet):
-                    found = _turn_of(frames[0], file if kind == "mov" else None, stream.id)
-                    break
         if kind == "mov":
             crop = _aperture(file, stream.id, coded)
         elif kind == "matroska":
@@ -121,24 +128,16 @@ def orientation_of(
     return found
 
 
-def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientation:
-    """Return how a frame is turned, by its own data.
-
-    By the header of a movie's track, if PyAV cannot return any because some is of a kind that it
-    does not know, such as EXIF.
-    """
-    matrix: Sequence[int] = ()
+def _turn_of(frame: VideoFrame) -> Orientation:
+    """Return how a frame is turned, by its side data."""
     try:
         data = frame.side_data.get("DISPLAYMATRIX")
-        matrix = struct.unpack("9i", bytes(cast("Any", data))) if data is not None else ()
-    except ValueError:
-        header = next(boxes_of_track(file, number), None) if file else None
-        if file and header:  # it ends with the matrix, the width and the height
-            file.seek(header.end - 44)
-            matrix = struct.unpack(">9i", file.read(36))
-    if matrix:
-        return turned_by(matrix[0], matrix[1], matrix[3], matrix[4])
-    return UPRIGHT
+    except ValueError:  # PyAV does not know the type of all side data, such as EXIF
+        return Orientation(round(frame.rotation / 90) % 4)
+    if data is None:
+        return UPRIGHT
+    matrix = struct.unpack("9i", bytes(cast("Any", data)))
+    return turned_by(matrix[0], matrix[1], matrix[3], matrix[4])
 
 
 def _aperture(file: BinaryIO, number: int, coded: Size) -> tuple[int, int, int, int]:
@@ -156,14 +155,14 @@ def _aperture(file: BinaryIO, number: int, coded: Size) -> tuple[int, int, int, 
 
 
 def shown_size(coded: Size, aspect: Fraction | None, orientation: Orientation) -> Size:
-    """Return the size (w, h) at which a video is shown: upright and with square pixels.
+    """Return the size (w, h) of a video when it is upright and its pixels are square.
 
-    No side is shorter than in the encoded frames.
+    No side becomes shorter than in the encoded frames.
 
     Args:
         coded: (width, height) of the encoded frames.
         aspect: Width of a pixel over its height; None if unknown.
-        orientation: How frames are made upright.
+        orientation: How the frames are made upright.
     """
     width, height = coded
     aspect = Fraction(aspect) if aspect and Fraction(1, 20) < aspect < 20 else Fraction(1)
@@ -177,16 +176,16 @@ def shown_size(coded: Size, aspect: Fraction | None, orientation: Orientation) -
 
 
 class PictureScaler:
-    """Turns decoded frames into pixels. Not safe to use from several threads at once.
+    """Converts decoded frames to pixels. Not safe to use from several threads at once.
 
     * A frame is turned and mirrored to be upright.
-    * A frame of another shape than the video's is fitted into it, with bars of LETTERBOX beside it.
-    * Its transparent parts show LETTERBOX: black would mean that they are ruled out.
-    * Its colours become those of SDR, in BT.709.
+    * A frame of another shape than the video is fitted into it, with bars in LETTERBOX beside it.
+    * Transparent parts show LETTERBOX, since black marks what is ruled out.
+    * Colours become those of SDR, in BT.709.
 
     Args:
         shown: (width, height) of the video as it is shown.
-        coded: (width, height) of the encoded frames that fill it. None: all frames fill it.
+        coded: (width, height) of the encoded frames that fill the video. None if all frames do.
         orientation: How frames are made upright.
     """
 
@@ -219,10 +218,8 @@ class PictureScaler:
                 top : frame.height - bottom, left : frame.width - right
             ]
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(whole), format="rgb24")
-        pixels = self._orientation.apply(
-            self._rgb(frame, inner[::-1] if self._orientation.is_sideways else inner)
-        )
-        return letterboxed(pixels, size)
+        coded = inner[::-1] if self._orientation.is_sideways else inner
+        return letterboxed(self._orientation.apply(self._rgb(frame, coded)), size)
 
     def _fitted(self, frame: VideoFrame, size: Size, aspect: Fraction | None) -> Size:
         """Return the size (w, h) at which a frame is shown within `size`."""
@@ -233,12 +230,12 @@ class PictureScaler:
         wider = width * self._shown[1] / (height * self._shown[0])
         if abs(wider - 1) < SAME_SHAPE:
             return size
-        fitted = (size[0] * min(1.0, wider), size[1] * min(1.0, 1 / wider))
-        # A bar of one pixel would be a trick of rounding.
-        return (
-            size[0] if size[0] - fitted[0] < 1.5 else max(1, round(fitted[0])),
-            size[1] if size[1] - fitted[1] < 1.5 else max(1, round(fitted[1])),
-        )
+        fitted = []
+        for side, share in zip(size, (wider, 1 / wider), strict=True):
+            length = side * min(1.0, share)
+            # A bar of one pixel would come from rounding.
+            fitted.append(side if side - length < 1.5 else max(1, round(length)))
+        return fitted[0], fitted[1]
 
     def _rgb(self, frame: VideoFrame, size: Size) -> Pixels:
         mapping = to_sdr(frame)
@@ -269,7 +266,7 @@ class PictureScaler:
         return pixels
 
     def _opaque(self, frame: VideoFrame) -> VideoFrame:
-        """Return a frame without transparency: what is not opaque shows LETTERBOX behind it."""
+        """Return a frame without transparency, with LETTERBOX behind what is not opaque."""
         if not _may_be_transparent(frame.format.name) or _has_opaque_palette(frame):
             return frame
         # At full size: scaling would mix the colours that transparent pixels have with others.

@@ -1,18 +1,18 @@
-"""The default reader: exact frames through PyAV, each packet decoded at most once.
+"""`PyAVReader`, the default reader: exact frames through PyAV, each packet decoded at most once.
 
-`open_source` opens a file in place if its container is believed, else by the index that it gets.
-A request is sorted and cut into groups of times that share a group of pictures (GOP). Each group is
-one job: its packets are read under a lock, then decoded by a decoder of its own, in parallel with
-other jobs, since decoding releases the GIL. On the way to a frame, frames that no other frame
-refers to are not decoded.
+`open_source` reads a file in place if its container is trusted, and else makes an index of it. A
+request is sorted and divided into groups of times that share a group of pictures (GOP). Each group
+is one job: its packets are read under a lock and decoded by a decoder of its own, in parallel with
+other jobs, since decoding releases the GIL. On the way to a requested frame, frames that no other
+frame refers to are not decoded.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -41,8 +41,8 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
 
     Args:
         path: The file.
-        indexes: Folder of the indexes that were made, and of the names of files that need none
-            although they were recorded live. It is created when it is needed.
+        indexes: Folder of the indexes. It also holds a marker for each live recording that was
+            checked and needs no index. It is created when it is needed.
 
     Raises:
         VideoError: The file is not a video that can be read, or its index cannot be stored.
@@ -50,16 +50,14 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     container, stream = open_container(path)
     try:
         if is_live(container, path):
-            verdict = indexes / f"{file_fingerprint(path)}.orderly"
-        else:
-            verdict = None
-        if verdict and not verdict.exists():
-            check_clock(container, stream)
-            with suppress(VideoError, OSError):  # without it, the file is read again the next time
-                folder_of_indexes(indexes)
-                verdict.touch()
-            container.close()
-            container, stream = open_container(path, is_known=True)
+            marker = indexes / f"{file_fingerprint(path)}.orderly"
+            if not marker.exists():
+                check_clock(container, stream)
+                with suppress(VideoError, OSError):  # without it, the file is checked again
+                    folder_of_indexes(indexes)
+                    marker.touch()
+                container.close()
+                container, stream = open_container(path, is_known=True)
         head = head_of(container, stream)
         check_account(container, stream, path, head)
         source = TrustedSource(path, container, stream, head)
@@ -81,17 +79,17 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
 
 
 ASSUMED_GOP_S = 2.0
-"""In a file without an index, times this near to each other are taken to share a GOP."""
+"""In a file without an index, times within this distance are assumed to share a GOP."""
 TAIL_PACKETS = 64
-"""Packets read after the last requested frame where a request for the next frames is likely to
-follow."""
+"""Packets that are read after the last requested frame if the next frames are likely to be
+requested soon."""
 MOST_OPEN = 32
-"""Number of files that stay open."""
+"""The most files that stay open."""
 _recent: WeakValueDictionary[int, PyAVReader] = WeakValueDictionary()
-"""Readers with an open file, the one used most recently last."""
+"""Readers with an open file, the most recently used one last."""
 _recent_lock = threading.Lock()
 _decoding = threading.BoundedSemaphore(CORES)
-"""Bounds the number of decoders at work to the number of cores: each takes some 30 MB for 1080p."""
+"""Allows as many decoders at once as there are cores: each takes some 30 MB for 1080p."""
 
 
 class PyAVReader:
@@ -103,12 +101,13 @@ class PyAVReader:
             file.
         fps: Frames per second, on average.
         size: (width, height) in pixels as the video is shown: upright, and with square pixels.
-        origin_s: The container's time of the first frame: embedded subtitles count in that time.
-        start_s: The container's time at which its earliest stream starts: a player calls it 0, and
-            a subtitle file counts from it. Less than `origin_s` where sound comes before the first
-            frame.
-        joints: Where the container's clock breaks: byte of the file from which on so many seconds
-            are added to its times, in the order of the file.
+        origin_s: The container's time of the first frame. The times of embedded subtitles are in
+            the container's time.
+        start_s: The container's time at which its earliest stream starts. Players call it 0, and
+            the times of a subtitle file count from it. It is less than `origin_s` if sound comes
+            before the first frame.
+        joints: Where the container's clock breaks: the byte of the file from which on so many
+            seconds are added to its times, in the order of the file.
         frames_decoded: Number of frames decoded so far, including those decoded only to reach
             others.
 
@@ -168,45 +167,54 @@ class PyAVReader:
         The second is None if there is none. Decodes nothing.
         """
         source = self._source
-        with self._lock:
-            try:
-                self._open()
-                before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
-            except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(DecodeError.of(error), time_s) from error
-        return source.seconds(before), None if after is None else source.seconds(after)
+        with self._reading(time_s):
+            before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
+        if after is None:
+            return source.seconds(before), None
+        return source.seconds(before), source.seconds(after)
 
     def frame_times(self) -> list[float]:
         """Return the second of every frame, in order. Reads the file, and decodes nothing."""
         source = self._source
-        with self._lock:
-            try:
-                self._open()
-                steps = source.packets_from(source.origin)
-                shown = [step.packet.pts for step in steps if step.is_shown]
-            except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(DecodeError.of(error), 0.0) from error
-        # What is shown before the first frame needs others that are not there.
-        return sorted(
-            source.seconds(pts) for pts in shown if pts is not None and pts >= source.origin
-        )
+        times_s = []
+        with self._reading():
+            for step in source.packets_from(source.origin):
+                # Pictures before the first frame need others that are not in the file.
+                pts = step.packet.pts
+                if step.is_shown and pts is not None and pts >= source.origin:
+                    times_s.append(source.seconds(pts))
+        return sorted(times_s)
 
     def packets(self) -> Packets:
         """Return the time, size and kind of every packet, in order of time. Decodes nothing."""
         source = self._source
+        times_s = []
+        sizes = []
+        are_keyframes = []
+        with self._reading():
+            rows = sorted(source.packet_rows())
+        for pts, size, is_keyframe in rows:
+            if source.origin <= pts and not source.is_missing(pts):
+                times_s.append(source.seconds(pts))
+                sizes.append(size)
+                are_keyframes.append(is_keyframe)
+        return Packets(
+            np.array(times_s, np.float64),
+            np.array(sizes, np.int64),
+            np.array(are_keyframes, np.bool_),
+        )
+
+    # --- the file ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self, time_s: float = 0.0) -> Iterator[None]:
+        """Hold the lock and the open file; raise FrameError for what cannot be read meanwhile."""
         with self._lock:
             try:
                 self._open()
-                rows = sorted(source.packet_rows())
+                yield
             except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(DecodeError.of(error), 0.0) from error
-        rows = [row for row in rows if source.origin <= row[0] and not source.is_missing(row[0])]
-        times_s = np.array([source.seconds(pts) for pts, _, _ in rows], np.float64)
-        sizes = [size for _, size, _ in rows]
-        keyframes = [is_keyframe for _, _, is_keyframe in rows]
-        return Packets(times_s, np.array(sizes, np.int64), np.array(keyframes, np.bool_))
-
-    # --- the file ---------------------------------------------------------------------------------
+                raise self._frame_error(DecodeError.of(error), time_s) from error
 
     def _open(self) -> None:
         """Open the file if it is not; close the least recently used ones beyond MOST_OPEN.
@@ -240,7 +248,7 @@ class PyAVReader:
     # --- groups -----------------------------------------------------------------------------------
 
     def _groups(self, wanted: list[int]) -> list[list[int]]:
-        """Cut ticks into groups that share a GOP, as far as the index tells."""
+        """Divide ticks into groups that share a GOP, as far as the index shows."""
         groups: list[list[int]] = []
         for tick in wanted:
             if groups and self._are_near(groups[-1][-1], tick):
@@ -261,32 +269,32 @@ class PyAVReader:
     def _decode_groups(
         self, groups: list[list[int]], size: Size, is_sequence: bool
     ) -> dict[int, Pixels | DecodeError]:
-        """Decode one group with many threads, or several in parallel with one thread each.
+        """Decode groups in parallel. The fewer there are, the more threads each has.
 
         If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
         depend on what else was requested.
         """
-        is_single = len(groups) == 1
-        found = dict[int, Pixels | DecodeError]()
+        threads = 1
+        if len(groups) == 1:
+            threads = 0  # FFmpeg chooses their number
+        elif len(groups) <= CORES:
+            threads = 2  # the larger of two groups ends later, and then has all cores
 
         def decoded(wanted: list[int]) -> dict[int, Pixels | DecodeError]:
             with suppress(DecodeError):
-                return dict(
-                    self._decode(
-                        wanted, size, threads=0 if is_single else 1, is_sequence=is_sequence
-                    )
-                )
+                return {**self._decode(wanted, size, threads=threads, is_sequence=is_sequence)}
             return {tick: self._decode_alone(tick, size) for tick in wanted}
 
+        found = dict[int, Pixels | DecodeError]()
         with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-reader") as pool:
-            for part in map(decoded, groups) if is_single else pool.map(decoded, groups):
+            for part in pool.map(decoded, groups):
                 found |= part
         return found
 
     def _decode_alone(self, tick: int, size: Size) -> Pixels | DecodeError:
         """Decode one frame; if that fails, from one keyframe earlier, then without transparency.
 
-        After some keyframes, the first frames are not whole yet.
+        After some keyframes, the first frames are not complete yet.
         """
         try:
             return self._decode([tick], size, threads=1)[tick]
@@ -295,9 +303,9 @@ class PyAVReader:
         if failure.is_lasting:
             with suppress(DecodeError):
                 return self._decode([tick], size, threads=1, is_earlier=True)[tick]
-        if failure.is_lasting and self._source.codec.name in TRANSPARENT:
-            with suppress(DecodeError):
-                return self._decode([tick], size, threads=1, is_opaque=True)[tick]
+            if self._source.codec.name in TRANSPARENT:
+                with suppress(DecodeError):
+                    return self._decode([tick], size, threads=1, is_opaque=True)[tick]
         return failure
 
     def _decode(

@@ -33,7 +33,7 @@ CHUNK_BYTES = 16 << 20
 
 
 class PacketId(NamedTuple):
-    """Identifies a packet in a file. A time does not: a hidden frame and the next may share it."""
+    """Identifies a packet in a file. A time alone does not: a hidden frame may share it."""
 
     pts: int | None
     pos: int | None
@@ -41,38 +41,39 @@ class PacketId(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One packet on the way to the requested frames, and what its source knows of it."""
+    """One packet on the way to the requested frames, with facts from its source."""
 
     packet: VideoPacket
     codec: Codec
-    """What its decoder needs to know: another codec needs another decoder."""
+    """The settings of its decoder. Another codec may need another decoder."""
     is_shown: bool = True
     """Whether its frame is shown, and not only a reference for others."""
     is_damaged: bool = False
-    """Whether it is known to be damaged or out of place."""
+    """Whether it is known to be damaged."""
     is_target: bool = False
     """Whether its frame was requested."""
     may_skip: bool = False
-    """Whether it need not be decoded, provided that no other frame refers to its own."""
+    """Whether it need not be decoded if no other frame refers to its frame."""
 
 
 class StepPlan:
-    """Sorts out which packets hold requested frames: of each tick, the latest shown up to it.
+    """Finds the packet of each requested frame: for a tick, the latest one shown up to it.
 
-    Packets arrive in decoding order, and are held back until their role is settled; then they move
-    into the current chunk. A tick is settled once a packet arrives that is decoded after it: no
-    frame is shown before it is decoded, so no later packet can replace its target.
+    Packets arrive in the order of decoding. They are held back until it is settled which of them
+    are targets, and then move into the current chunk. A tick is settled once a packet arrives that
+    is decoded after it: frames are not shown before they are decoded, so no later packet can be its
+    target.
 
     Args:
         wanted: The requested ticks, sorted.
-        after: The packet that a decoder had last; steps up to it are left out. None for a new
+        after: The packet that a decoder had last. Packets up to it are left out. None for a new
             decoder.
 
     Attributes:
         wanted: The requested ticks.
         best: For each tick, the presentation time of its target so far: −inf before one is found,
             inf if there is none.
-        targets: The presentation times of the targets that are settled.
+        targets: The presentation times of the settled targets.
     """
 
     def __init__(self, wanted: Sequence[int], after: PacketId | None = None) -> None:
@@ -105,7 +106,7 @@ class StepPlan:
         self._held.append(step)
 
     def close(self, end: float) -> None:
-        """Settle the remaining ticks after the last packet; one at or after `end` has no target."""
+        """Settle the remaining ticks after the last packet. Those from `end` on have no target."""
         for index in range(self._settled, len(self.wanted)):
             if self.wanted[index] >= end:
                 self.best[index] = math.inf
@@ -116,26 +117,23 @@ class StepPlan:
         return self.best[bisect_left(self.wanted, tick)]
 
     def settle(self) -> bool:
-        """Move settled packets into the chunk; return True once it has received all targets."""
+        """Move settled packets into the chunk; return True once it has all targets."""
         while self._held:
             step = self._held[0]
-            pts = self._held[0].packet.pts
+            pts = step.packet.pts
+            is_target = may_skip = False
             if step.is_shown and pts is not None:
                 index = bisect_left(self.best, pts)
-            else:
-                index = len(self.best)
-            is_target = index < len(self.best) and self.best[index] == pts
-            if is_target and index >= self._settled:
-                return False
+                is_target = index < len(self.best) and self.best[index] == pts
+                if is_target and index >= self._settled:
+                    return False
+                may_skip = not is_target and pts < self.wanted[-1]
             self._held.popleft()
-            may_skip = step.is_shown and not is_target and pts is not None and pts < self.wanted[-1]
             self._append(step._replace(is_target=is_target, may_skip=may_skip))
             if is_target and pts is not None:
                 self.targets.add(pts)
-                if (
-                    self._settled == len(self.wanted)
-                    and set(filter(math.isfinite, self.best)) <= self.targets
-                ):
+                is_settled = self._settled == len(self.wanted)
+                if is_settled and set(filter(math.isfinite, self.best)) <= self.targets:
                     return True
         return False
 
@@ -160,12 +158,12 @@ class StepPlan:
 
     def take_tail(self, following: Iterable[Step], count: int) -> list[Step]:
         """Return the chunk and `count` more packets: those held back, then `following`."""
-        steps: Iterator[Step] = chain(self._held, following) if count else iter(())
-        if self._after is not None:  # the decoder has already passed the last target
-            steps = islice(
-                dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None
-            )
-        self._chunk += islice(steps, count)
+        if count:
+            steps: Iterator[Step] = chain(self._held, following)
+            if self._after is not None:  # the decoder has already passed the last target
+                steps = dropwhile(lambda step: packet_id(step.packet) != self._after, steps)
+                steps = islice(steps, 1, None)
+            self._chunk += islice(steps, count)
         return self.take_chunk()
 
 
@@ -179,18 +177,18 @@ KEYFRAME_REACH_S = 60.0
 
 
 Handle: TypeAlias = "InputContainer | BinaryIO"
-"""What holds a file open."""
+"""An open file."""
 
 
 class PacketSource(ABC):
-    """An open source. Not safe to use from several threads at once: its owner holds a lock.
+    """The packets of a video stream. Not safe to use from several threads at once.
 
     Times are in ticks of the stream's clock.
 
     Attributes:
         path: The video file.
         kind: Family of the file's format: "mov", "matroska", "avi", "mpegts", …
-        codec: What a decoder needs to know.
+        codec: The settings of the first decoder.
         size: (width, height) in pixels as the video is shown.
         orientation: How frames are turned and mirrored to be upright.
         fps: Frames per second, on average.
@@ -202,8 +200,8 @@ class PacketSource(ABC):
         end: When the longest stream ends, in seconds after the first frame.
         readable_end: When the readable part ends; less than `end` in a truncated file.
         is_open: Whether packets can be read.
-        joints: Where the container's clock breaks: byte of the file from which on so many seconds
-            are added to its times.
+        joints: Where the container's clock breaks: the byte of the file from which on so many
+            seconds are added to its times.
     """
 
     kind: str
@@ -222,7 +220,7 @@ class PacketSource(ABC):
     _handle: Handle | None = None
 
     def __init__(self, path: Path, handle: Handle | None = None) -> None:
-        """Begin with a file, and with what holds it open, if it is."""
+        """Begin with a file, and with its handle if it is open already."""
         self.path = path
         self._identity = _identity(path)
         self._handle = handle
@@ -236,7 +234,7 @@ class PacketSource(ABC):
         return self._handle is not None
 
     def open(self) -> None:
-        """Open the source, again or not; raise VideoError if the file has changed."""
+        """Open the source anew; raise VideoError if the file has changed."""
         if _identity(self.path) != self._identity:
             raise VideoError(f"{self.path} has changed since it was opened: open it again.")
         self.close()
@@ -253,7 +251,7 @@ class PacketSource(ABC):
 
     @abstractmethod
     def _opened(self) -> Handle:
-        """Open the file and return what holds it open."""
+        """Open the file and return its handle."""
 
     # --- times ------------------------------------------------------------------------------------
 
@@ -267,7 +265,7 @@ class PacketSource(ABC):
         return float((ticks - self.origin) * self.tick)
 
     def is_missing(self, ticks: int) -> bool:
-        """Tell whether a tick lies after the readable part of the file."""
+        """Return whether a tick lies after the readable part of the file."""
         return (ticks - self.origin) * self.tick >= self.readable_end
 
     def end_of(self, packet: Packet[Any]) -> int:
@@ -278,7 +276,7 @@ class PacketSource(ABC):
     def gop_of(self, ticks: int) -> int | None:
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown.
 
-        It is a hint for sharing work: which frame is decoded does not depend on it.
+        It is a hint for sharing work. The decoded frame does not depend on it.
         """
 
     # --- packets ----------------------------------------------------------------------------------
@@ -289,7 +287,7 @@ class PacketSource(ABC):
 
         Args:
             ticks: A time.
-            is_earlier: Begin one keyframe before the one that should suffice.
+            is_earlier: Whether to begin one keyframe before the one that should suffice.
 
         Raises:
             Exception: One of DECODE_ERRORS if the file cannot be read any further.
@@ -307,9 +305,9 @@ class PacketSource(ABC):
         The steps end where the file cannot be read any further; ticks after that have no target.
 
         Args:
-            plan: The requested frames, and what a decoder already had.
+            plan: The requested frames, and the last packet of a decoder that continues.
             tail: Number of packets to add after the last target.
-            is_earlier: Begin one keyframe before the one that should suffice.
+            is_earlier: Whether to begin one keyframe before the one that should suffice.
         """
         first = plan.wanted[0]
         end = self.origin
@@ -318,13 +316,9 @@ class PacketSource(ABC):
                 plan.close(end if end < self.last_end else math.inf)
             else:
                 packet = step.packet
-                if (
-                    packet.is_keyframe
-                    and not is_earlier
-                    and packet.pts is not None
-                    and packet.pts <= first
-                ):
-                    plan.restart(packet.pts)
+                pts = packet.pts
+                if packet.is_keyframe and not is_earlier and pts is not None and pts <= first:
+                    plan.restart(pts)
                 end = max(end, self.end_of(packet))
                 plan.add(step)
             if plan.settle():
@@ -365,10 +359,11 @@ class PacketSource(ABC):
     # --- damage -----------------------------------------------------------------------------------
 
     def is_lost(self, tick: int, pts: int) -> bool:
-        """Tell whether the frame at a tick is lost, although an earlier one, at `pts`, is readable.
+        """Return whether the frame at a tick is lost, although an earlier one is readable.
 
-        A frame may be shown for a long time on purpose, or because the container passed over the
-        damaged frames that follow it.
+        The earlier one is shown at `pts`.
+
+        A frame may be shown for long on purpose, or because damaged frames after it were skipped.
         """
         if tick - pts < 1.5 * self.frame_ticks:
             return False
@@ -378,7 +373,7 @@ class PacketSource(ABC):
 
     @abstractmethod
     def has_gap(self, pts: int, tick: int) -> bool:
-        """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
+        """Return whether packets are lost between the frame shown at `pts` and a later tick."""
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

@@ -1,9 +1,8 @@
-"""Files whose container is believed: the one question that is asked when a file is opened, and how
-the packets of a file that passes are read in place.
+"""Decides whether the container of a file is trusted, and reads the packets of one that is.
 
-* Trust: can the container's account be believed? The account is which pictures there are, shown
-  when, and from which packets they can be decoded. If it cannot, the file is played once, and what
-  comes out is the index (`readers.making`).
+* Trust: a container says which pictures there are, when they are shown, and from which packets they
+  can be decoded. The checks here raise `Distrust` if that may be wrong. Then the file is played
+  once, and what comes out becomes its index (`readers.making`).
 * `TrustedSource`: the packets of a stream, read by FFmpeg's demuxer.
 """
 
@@ -45,24 +44,26 @@ from atlaskit.video.readers.picture import orientation_of, shown_size
 from atlaskit.video.readers.sources import PacketSource, Step
 
 LIVE = {"mpegts", "flv"}
-"""Kinds that are recorded live: their clock may restart. So may that of a fragmented MP4."""
+"""Formats of live recordings, whose clock may restart. So may that of a fragmented MP4."""
 HEAD = 48
+"""Packets at the start of a file that are examined."""
 PROVED = 24
-"""Packets at the start of a file that are looked at, and that are decoded if these are odd."""
+"""Packets that are decoded if something about them is unusual."""
 NEXT_S = 0.5e-3
-"""Pictures nearer in time have one: FFmpeg writes a tick apart those that would go back."""
+"""Pictures that are nearer in time share one time. FFmpeg writes pictures whose times would go back
+one tick apart."""
 SHORT_S = 2
-"""A pass that takes less shows no bar."""
+"""A bar appears if reading a file takes longer."""
 MPEG_WRAP = 1 << 33
-"""The clock of a transport stream starts anew at this tick."""
+"""The clock of a transport stream restarts at this tick."""
 INTRA = {1, 5, 7}
-"""FFmpeg's numbers of the types of pictures that refer to no other: I, SI, BI."""
+"""FFmpeg's numbers for the types of pictures that refer to no others: I, SI, BI."""
 
 
 def check_account(
     container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket]
 ) -> None:
-    """Raise Distrust unless a file, of which `head` are the first packets, is believed."""
+    """Raise Distrust unless a file with the first packets `head` is trusted."""
     kind = container_kind(container)
     if kind not in LIVE | {"mov", "matroska"}:
         raise Distrust("is in a format whose index is not relied on")
@@ -70,7 +71,8 @@ def check_account(
         raise Distrust("does not tell which palettes its pictures have")
     if kind == "mov" and has_several_descriptions(path):
         raise Distrust("changes its codec in the middle")
-    if kind == "matroska" and (fault := fault_of_elements(path)):
+    fault = fault_of_elements(path) if kind == "matroska" else None
+    if fault:
         raise Distrust(fault)
     _check_head(head, stream)
 
@@ -84,13 +86,13 @@ def head_of(container: InputContainer, stream: VideoStream) -> list[VideoPacket]
 
 
 def is_live(container: InputContainer, path: Path) -> bool:
-    """Tell whether a file is of a kind that is recorded live, so that its clock may restart."""
+    """Return whether a file is in a format of live recordings, so that its clock may restart."""
     kind = container_kind(container)
     return kind in LIVE or (kind == "mov" and is_fragmented(path))
 
 
 def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
-    """Check the first packets of a file; what is odd about them, by decoding them."""
+    """Check the first packets of a file, and decode them if something is unusual."""
     codec = codec_of(stream)
     context = stream.codec_context
     shown = [packet for packet in head if not packet.is_discard]
@@ -102,7 +104,7 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     gaps_s = np.diff(sorted(times)) * float(tick_length(stream))
     if gaps_s.min(initial=NEXT_S) < NEXT_S and codec.name not in ("vp8", "vp9", "av1"):
         raise Distrust("gives one time to several pictures")
-    # Pictures that refer to later ones are stored in another order; and few are keyframes.
+    # Pictures that refer to later ones are not stored in order, and few pictures are keyframes.
     are_in_order = all(before < after for before, after in pairwise(times))
     keys = sum(packet.is_keyframe for packet in head)
     if (are_in_order and context.has_b_frames) or (
@@ -112,55 +114,56 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
 
 
 def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
-    """Decode packets in order and compare with their times and marks."""
-    context = new_context(codec, 1)
-    pictures = []
-    for number, packet in enumerate([*head, None]):
-        copy = None if packet is None else packet_of(bytes(packet), codec)
-        if copy is not None:
-            copy.pts = number
-        with suppress(*DECODE_ERRORS):
-            pictures += [
-                (frame.pts, frame.pict_type)
-                for frame in context.decode(copy)
-                if frame.pts is not None
-            ]
-    times = [head[number].pts or 0 for number, _ in pictures]
+    """Decode packets in order, and compare the pictures with the packets' times and marks."""
+    copies = [packet_of(bytes(packet), codec) for packet in head]
+    times = []
+    for number, picture_type in _types_by_packet(copies, codec, DECODE_ERRORS):
+        times.append(head[number].pts or 0)
+        if head[number].is_keyframe and picture_type not in INTRA:
+            raise Distrust("marks pictures as keyframes that are none")
     if times != sorted(times):
         raise Distrust("gives its pictures other times than those at which they are shown")
-    if any(head[number].is_keyframe and kind not in INTRA for number, kind in pictures):
-        raise Distrust("marks pictures as keyframes that are none")
+
+
+def _types_by_packet(
+    packets: Sequence[VideoPacket], codec: Codec, passed_over: tuple[type[Exception], ...] = ()
+) -> list[tuple[int, int]]:
+    """Decode packets in order; return the number of the packet and the type of each picture."""
+    context = new_context(codec, 1)
+    found = []
+    for number, packet in enumerate([*packets, None]):
+        if packet is not None:
+            packet.pts = number
+        with suppress(*passed_over):
+            for frame in context.decode(packet):
+                if frame.pts is not None:
+                    found.append((frame.pts, int(frame.pict_type)))
+    return found
 
 
 def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -> None:
     """Raise Distrust if the keyframe before some time is a picture that others must complete.
 
-    An H.264 stream may have no keyframes but its first, and be refreshed bit by bit instead: then
-    it marks where a decoder may begin to recover.
+    An H.264 stream may have no keyframe but its first, and refresh the picture bit by bit instead.
+    Then its marks say where a decoder may begin to recover.
     """
     codec = codec_of(stream)
-    given = list[VideoPacket]()
     if codec.name != "h264":
         return
-    with suppress(*DECODE_ERRORS):  # whether the file is damaged there is another question
+    given = list[VideoPacket]()
+    with suppress(*DECODE_ERRORS):  # damage at this place is found when it is decoded
         container.seek(ticks, stream=stream)
         packets = dropwhile(lambda packet: not packet.is_keyframe, container.demux(stream))
         for several in (islice(packets, 1), islice(packets, PROVED)):  # mostly the first is enough
-            given.extend(packet_of(bytes(packet), codec) for packet in several if packet.size)
-            context = new_context(codec, 1)
-            pictures = dict[int | None, int]()
-            for number, packet in enumerate([*given, None]):
-                if packet is not None:
-                    packet.pts = number
-                pictures |= {frame.pts: frame.pict_type for frame in context.decode(packet)}
-            if pictures.get(0) in INTRA:
+            given += [packet_of(bytes(packet), codec) for packet in several if packet.size]
+            if dict(_types_by_packet(given, codec)).get(0) in INTRA:
                 return
         if given:
             raise Distrust("marks pictures as keyframes that are none")
 
 
 def check_clock(container: InputContainer, stream: VideoStream) -> None:
-    """Raise Distrust at the first packet of a file just opened that is damaged or out of order."""
+    """Raise Distrust if a packet of a file is damaged or out of order. Reads the whole file."""
     discard_others(container, stream)
     longest = LONGEST_STEP_S / tick_length(stream) if container.format.flags & MAY_JUMP else NEVER
     wraps = container_kind(container) == "mpegts"
@@ -168,10 +171,10 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
     last: int | None = None
     codec = codec_of(stream)
     parameters = set[bytes]()
-    told = f"{Path(container.name).name}: its clock is read, once"
+    label = f"{Path(container.name).name}: its clock is read, once"
     try:
         with progress_bar(
-            total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S
+            total=container.size, unit="B", unit_scale=True, desc=label, delay=SHORT_S
         ) as bar:
             head = list(islice(packets, HEAD))
             _check_head(head, stream)
@@ -180,28 +183,27 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
                 at = packet.dts if packet.dts is not None else packet.pts
                 if packet.is_corrupt or packet.pts is None or at is None:
                     raise Distrust("has packets that are damaged, or that give no time")
-                if packet.is_keyframe and (shape := parameters_of(packet, codec)):
-                    parameters.add(shape)
-                    if len(parameters) > 1:
+                if packet.is_keyframe:
+                    parameters.add(parameters_of(packet, codec))
+                    if len(parameters - {b""}) > 1:
                         raise Distrust("changes the shape of its pictures")
-                if (last is not None and not 0 <= at - last <= longest) or (
-                    wraps and not 0 <= at < MPEG_WRAP
-                ):
+                jumps = last is not None and not 0 <= at - last <= longest
+                if jumps or (wraps and not 0 <= at < MPEG_WRAP):
                     raise Distrust("has a clock that starts anew or jumps")
                 last = at
-            bar.update(bar.total - bar.n)  # what follows need not be read
+            bar.update(bar.total - bar.n)  # the rest holds no pictures
     except DECODE_ERRORS as error:
         raise Distrust("cannot be read to its end") from error
 
 
 SHOWN_VP8 = 0x10
-"""Bit of the first byte of a VP8 frame that is shown, and not only decoded (RFC 6386, 9.1)."""
+"""Bit in the first byte of a VP8 frame that is shown, and not only decoded (RFC 6386, 9.1)."""
 INDEX_REACH_S = 20.0
-"""A container's index says nothing about a time this far after its nearest entry."""
+"""The index of a container tells nothing about times so far behind its nearest entry."""
 
 
 class TrustedSource(PacketSource):
-    """The packets of a file whose container is believed.
+    """The packets of a file whose container is trusted.
 
     Raises:
         VideoError: The file is not a video that can be read.
@@ -214,7 +216,7 @@ class TrustedSource(PacketSource):
         stream: VideoStream,
         head: Sequence[VideoPacket],
     ) -> None:
-        """Begin with a file that is open, of whose video only the packets `head` were read."""
+        """Begin with an open file of which only the video packets `head` were read."""
         super().__init__(path, container)
         self._container = container
         self._stream = stream
@@ -240,11 +242,8 @@ class TrustedSource(PacketSource):
                 f"{path} cannot be read ({reason(error)}): copy or download it again."
             ) from error
         self.end = self.readable_end = end - self.origin * self.tick
-        # the index of an MP4 holds decoding times
-        if self.kind == "mov":
-            self._index_delay = delay
-        else:
-            self._index_delay = 0
+        # The index of an MP4 holds times of decoding.
+        self._index_delay = delay if self.kind == "mov" else 0
 
     def _opened(self) -> InputContainer:
         self._container, self._stream = open_container(self.path, is_known=True)
@@ -265,10 +264,10 @@ class TrustedSource(PacketSource):
     def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
         """Yield all packets from a keyframe on that is shown at or before `ticks`.
 
-        A seek may land too late, since containers index decoding times and not presentation times,
-        or between keyframes. Frames that follow a keyframe in the file but are shown before it need
-        frames from before it. So a landing counts only if its first keyframe is shown at or before
-        `ticks`; otherwise the seek starts further back.
+        A seek may land too late, or between keyframes, since containers index times of decoding.
+        Frames that follow a keyframe in the file and are shown before it need frames from before
+        it. So a place counts only if its first keyframe is shown at or before `ticks`; otherwise
+        the next seek goes further back.
         """
         step = max(1, int(1 / self.tick))
         start = ticks
@@ -297,20 +296,21 @@ class TrustedSource(PacketSource):
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, bytes, whether it is a keyframe) of every packet that is shown.
 
-        The index of an MP4 holds them all, in decoding times; its header tells when they are shown.
+        The index of an MP4 holds them all with times of decoding, and its header has the delays
+        until they are shown.
         """
         entries = list(self._stream.index_entries)
         if self.kind != "mov" or not entries:
             return super().packet_rows()
         later = reorderings(self.path, self._stream.id)
-        if len(later) != len(entries):  # an edit list leaves out some; then as the first keyframe
+        if len(later) != len(entries):  # an edit list leaves out some: take one delay for all
             later = np.zeros(len(entries), np.int64)
         first = next((number for number, entry in enumerate(entries) if entry.is_keyframe), 0)
         later += self._index_delay - int(later[first])
-        return [
-            (entry.timestamp + int(more), entry.size, entry.is_keyframe)
-            for entry, more in zip(entries, later, strict=True)
-        ]
+        rows = []
+        for entry, delay in zip(entries, later.tolist(), strict=True):
+            rows.append((entry.timestamp + delay, entry.size, entry.is_keyframe))
+        return rows
 
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
@@ -326,13 +326,13 @@ class TrustedSource(PacketSource):
         return False
 
     def _is_shown(self, packet: VideoPacket) -> bool:
-        """Tell whether a packet's frame is shown."""
+        """Return whether the frame of a packet is shown."""
         return not packet.is_discard and (
             self.codec.name != "vp8" or bool(memoryview(packet)[0] & SHOWN_VP8)
         )
 
     def has_gap(self, pts: int, tick: int) -> bool:
-        """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
+        """Return whether packets are lost between the frame shown at `pts` and a later tick."""
         if self.kind != "matroska":
             return False
         self._seek(pts)
@@ -346,13 +346,7 @@ class TrustedSource(PacketSource):
                     return True
                 if is_video and packet.pts == pts:
                     frame_end = self.end_of(packet)
-                elif (
-                    is_video
-                    and frame_end is not None
-                    and packet.pts is not None
-                    and packet.pts > tick
-                ):
+                elif is_video and frame_end is not None and (packet.pts or 0) > tick:
                     return False
-        return (
-            frame_end is not None and frame_end <= tick and frame_end < self.last_end
-        )  # it cannot be read further
+        # The file cannot be read further.
+        return frame_end is not None and frame_end <= tick and frame_end < self.last_end

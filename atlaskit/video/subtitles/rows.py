@@ -71,11 +71,14 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
     headers = [row for row, text in enumerate(rows) if text.startswith("WEBVTT")]
     if len(headers) < 2:
         return lines
+    clocks_s = [_clock_s(rows[header : header + 4]) for header in headers]
+    shifts_s = [0.0]
+    for before_s, after_s in pairwise(clocks_s):
+        # The clock that the segments count on starts anew every 26.5 hours.
+        shifts_s.append(shifts_s[-1] + math.remainder(after_s - before_s, WRAP_S))
     placed: list[SourceLine] = []
     for line, cue in zip(lines, cues, strict=True):
-        header = headers[bisect_right(headers, cue.row) - 1]
-        # The clock that the segments count on starts anew every 26.5 hours.
-        shift_s = math.remainder(_shift_s(rows[header : header + 4]) - _shift_s(rows[:4]), WRAP_S)
+        shift_s = shifts_s[bisect_right(headers, cue.row) - 1]
         start_s = line.start_s + shift_s
         end_s = None if line.end_s is None else line.end_s + shift_s
         for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
@@ -92,8 +95,8 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
     return placed
 
 
-def _shift_s(header: list[str]) -> float:
-    """Return the seconds to add to the times of a WebVTT segment of HLS (RFC 8216, 3.5)."""
+def _clock_s(header: list[str]) -> float:
+    """Return what the clock of HLS shows at time 0 of a WebVTT segment (RFC 8216, 3.5)."""
     text = "\n".join(header)
     ticks = re.search(r"MPEGTS:(\d{1,12})", text)
     local = re.search(r"LOCAL:([\d:.]+)", text)

@@ -317,11 +317,13 @@ def test_negative_times_are_told(tmp_path: Path) -> None:
     assert [line.text for line in track.lines] == ["One", "Two"]
 
 
-def test_segments_keep_their_times_where_their_clock_starts_anew(write: Write) -> None:
-    one = SEGMENT % ((1 << 33) - 4 * 90_000) + "00:00:01.000 --> 00:00:02.000\nOne.\n\n"
-    two = SEGMENT % (6 * 90_000) + "00:00:01.000 --> 00:00:02.000\nTwo.\n\n"
-    track = read_subtitles(write("a.vtt", one + two))
-    assert [(line.start_s, line.text) for line in track.lines] == [(1.0, "One."), (11.0, "Two.")]
+@pytest.mark.parametrize("apart_s", [10, 36_000])
+def test_segments_keep_their_times_where_their_clock_starts_anew(write: Write, apart_s: int) -> None:
+    clocks = [((1 << 33) - 90_000 * (4 - apart_s * number)) % (1 << 33) for number in range(5)]
+    text = "".join(SEGMENT % clock + f"00:01.000 --> 00:02.000\n{clock}\n\n" for clock in clocks)
+    track = read_subtitles(write("a.vtt", text))
+    expected = [(pytest.approx(1 + apart_s * number), str(clock)) for number, clock in enumerate(clocks)]
+    assert [(line.start_s, line.text) for line in track.lines] == expected
 
 
 @pytest.mark.parametrize(
