@@ -46,6 +46,7 @@ from atlaskit.cli.outputs import (
     part_of,
     path_of,
     positive,
+    shown_table,
 )
 from atlaskit.cli.tables import Like, benchmark_names, command_of, of_card, rows_of
 from atlaskit.environment.question import ABSENT
@@ -448,18 +449,18 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
             print(f"\n{name}")
         for by in ("category", None):
             means = statistics.accuracy(table, by)
-            print(means.to_string(index=False, na_rep="", float_format="{:.3f}".format))
+            print(shown_table(means, index=False, na_rep="", float_format="{:.3f}".format))
         has_absent = any(case.question.answer == ABSENT for case in cases)
         if cases.dataset in metrics.METRICS or has_absent:
             print(_official(table, cases))
-        print(statistics.compute(table).round(1).T.to_string(header=False))
+        print(shown_table(statistics.compute(table).round(1).T, header=False))
         for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
             print(f"{number} with a failed call: {printable(str(why))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
         compared = statistics.comparison(found, to)
-        print(compared.T.to_string(header=False, na_rep="", float_format="{:,.4g}".format))
+        print(shown_table(compared.T, header=False, na_rep="", float_format="{:,.4g}".format))
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
@@ -474,7 +475,7 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
     title = "Rejection"
     if cases.dataset in metrics.METRICS:
         title = f"{cases.dataset}'s own metric"
-    rows = official.to_string(index=False, na_rep="", float_format="{:.3f}".format)
+    rows = shown_table(official, index=False, na_rep="", float_format="{:.3f}".format)
     return f"{title}:\n{rows}"
 
 

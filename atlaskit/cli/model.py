@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import NAMED, Search, named_search, resolve_search
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.cli.outputs import count, duration_of, positive
+from atlaskit.cli.outputs import count, duration_of, positive, shown_table
 from atlaskit.errors import InputError
 from atlaskit.evaluation.costs import estimate
 from atlaskit.guests import MODELS, registered
@@ -260,7 +260,7 @@ def print_estimates(
     for name, rows in found.items():
         expected = estimate(rows, len(cases), len(videos), parallel=options.parallel)
         print(f"{name}, from {len(sample)} of {len(cases)} questions; low and high bound 95 %:")
-        print(expected.to_string(index=False, na_rep="", float_format="{:,.4g}".format))
+        print(shown_table(expected, index=False, na_rep="", float_format="{:,.4g}".format))
         if "hours" not in set(expected["amount"]):
             print("hours: not known, since all replies came from the cache")
     return found

@@ -12,11 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atlaskit.caching.files import check_writable
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.subtitles.text import checked_time
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IMAGES = (".jpg", ".jpeg", ".png")
 TABLES = (".csv", ".parquet")
@@ -172,3 +175,13 @@ def _is_same_file(path: Path, other: str) -> bool:
         return path.samefile(other)
     except OSError:  # one of them is missing, or its name is too long
         return False
+
+
+def shown_table(table: pd.DataFrame, **how: Any) -> str:
+    """Return a table as text for a terminal, which only displays the texts of strangers in it.
+
+    Args:
+        table: The table.
+        **how: Arguments of `DataFrame.to_string`.
+    """
+    return "\n".join(map(printable, table.to_string(**how).split("\n")))

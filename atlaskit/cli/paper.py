@@ -29,7 +29,7 @@ from atlaskit.cli.model import (
     named_model,
     print_estimates,
 )
-from atlaskit.cli.outputs import add_output, count, part_of, path_of, positive
+from atlaskit.cli.outputs import add_output, count, part_of, path_of, positive, shown_table
 from atlaskit.cli.tables import command_of, rows_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
@@ -269,14 +269,14 @@ class _Table:
             "each system with cards."
         )
         print(f"Differences are those to {to}, question by question.")
-        print(whole.to_string(index=False, na_rep="", float_format="{:,.3g}".format))
+        print(shown_table(whole, index=False, na_rep="", float_format="{:,.3g}".format))
         costs = pd.DataFrame(
             [{"system": name, **cost_of(rows)} for name, rows in self.found.items()]
         )
         path = self.home.with_name(f"{self.home.name}-costs.csv")
         costs.to_csv(path, index=False)
         print(f"\nWhat a question costs, with its share of what is paid once a video: {path}")
-        print(costs.set_index("system").T.to_string(na_rep="", float_format="{:,.4g}".format))
+        print(shown_table(costs.set_index("system").T, na_rep="", float_format="{:,.4g}".format))
 
 
 def _paper(options: argparse.Namespace) -> int:

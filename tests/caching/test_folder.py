@@ -140,6 +140,8 @@ def test_outside_a_project_it_is_the_nearest_below_home_or_here(
     assert place_from(home / "films" / "new", monkeypatch) == home / "films" / "cache"
     assert place_from(home, monkeypatch) == home / "cache"
     Cache(tmp_path / "cache")
+    # No mark of a project in a folder above, such as the system's for temporary files, counts.
+    monkeypatch.setattr("atlaskit.caching.folder._is_own", lambda folder: folder.is_relative_to(tmp_path))
     assert place_from(tmp_path / "elsewhere", monkeypatch) == tmp_path / "elsewhere" / "cache"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support.loopback import loopback
 
@@ -16,7 +17,7 @@ from atlaskit.__main__ import _parser, main
 from atlaskit.caching import files
 from atlaskit.caching.files import check_writable, write_whole
 from atlaskit.cli.model import joined_words
-from atlaskit.cli.outputs import Output
+from atlaskit.cli.outputs import Output, shown_table
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -171,3 +172,11 @@ def test_examples_of_the_cache_are_run(film_file: Path, in_tmp: Path) -> None:
     for words in examples("cache"):
         assert main(words) == 0, words
     assert Path("run.jsonl.xz").is_file()
+
+
+def test_names_of_strangers_in_a_table_are_letters_on_a_terminal() -> None:
+    table = pd.DataFrame(
+        {"category\x1b[2J": ["\x1b]0;owned\x07", "\u202eb\u200b", "two\nrows"], "score": [1.0, 0.5, 0.0]}
+    )
+    shown = shown_table(table, index=False)
+    assert all(line.isprintable() for line in shown.split("\n")) and len(shown.split("\n")) == 4
