@@ -14,7 +14,7 @@ from PIL import Image
 from support.media import frame_number, make_video, played_frames
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers.container import is_encrypted
@@ -334,14 +334,6 @@ def test_a_list_of_files_without_its_head_is_named(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         with pytest.raises(VideoError, match="is a list of other files: name a video file"):
             open_video(tmp_path / name)
-
-
-def test_a_time_that_is_no_number_is_one_sentence(tmp_path: Path) -> None:
-    video = open_video(make_video(tmp_path / "v.mp4", frames=5, size=SMALL))
-    with pytest.raises(InputError, match=r"seconds, such as 65\.0 for 1:05; got \['1:05'\]"):
-        video.frame("1:05")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"A size is \(width, height\) in pixels; got 5"):
-        video.frames([0.1], 5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("is_moved", [True, False], ids=["a tick apart", "before"])

@@ -75,7 +75,7 @@ def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
         *(("a.json", json.dumps(stamped).encode()), ("a.json", json.dumps(clocks, ensure_ascii=False).encode())),
     ]
     rng, read = random.Random(7), 0
-    for turn in range(560):
+    for turn in range(240):
         name, data = seeds[turn % len(seeds)]
         content = rng.randbytes(rng.randrange(400)) if turn % 8 == 7 else damage(data, rng)
         duration_s = rng.choice([None, 2.5])
@@ -86,4 +86,4 @@ def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
         else:
             read += len(track) > 0
             assert is_valid(track) and all(line.end_s <= (duration_s or math.inf) for line in track.lines)
-    assert read > 150  # most files are only slightly damaged
+    assert read > 60  # most files are only slightly damaged
