@@ -80,5 +80,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the public names only; the packages they come from stay importable."""
+    """List the public names only; the modules behind them stay importable."""
     return [*__all__, "__version__"]

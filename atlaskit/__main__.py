@@ -7,6 +7,7 @@ traceback.
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +36,7 @@ COMMANDS = {
     ),
     "compare": (
         "tables:add_tables_commands",
-        "say how two tables of `evaluate` were made differently, and compare their scores",
+        "compare the scores and the settings of two tables of `evaluate`",
     ),
     "explore": (
         "explore:add_explore_command",
@@ -43,12 +44,11 @@ COMMANDS = {
     ),
     "browse": (
         "explore:add_explore_command",
-        "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told "
-        "--traces FOLDER",
+        "read a table of `evaluate` in a browser; with its --traces FOLDER, each row opens its run",
     ),
     "export": (
         "export:add_export_command",
-        "write results, rows of an evaluation and notes for film editors, coders and annotators",
+        "write results, tables and notes as files for film editors and annotation programs",
     ),
     "transcribe": (
         "transcribe:add_transcribe_command",
@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "view": (
         "view:add_view_commands",
-        "write a view (the contact sheet of a grid) to an image file",
+        "write a contact sheet of a video, or of a part of it, to an image file",
     ),
     "frame": (
         "view:add_view_commands",
@@ -64,11 +64,11 @@ COMMANDS = {
     ),
     "serve": (
         "serve:add_serve_command",
-        "serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
+        "serve a model with vLLM on this machine until Ctrl-C, or stop a server that runs",
     ),
     "mcp": (
         "mcp:add_mcp_command",
-        "lend videos to an assistant: a server of the Model Context Protocol",
+        "let an assistant look into videos, by the Model Context Protocol",
     ),
     "cache": (
         "cache:add_cache_commands",
@@ -76,15 +76,15 @@ COMMANDS = {
     ),
     "run": (
         "run:add_run_command",
-        "run notebooks headless and write a results page",
+        "run notebooks without a browser and write a page with their results",
     ),
     "paper": (
         "paper:add_paper_command",
         "re-run the paper's tables and figures on LongVideoBench or Video-MME",
     ),
 }
-"""Of each command, in the order of --help: the function of `atlaskit.cli` that adds it, and what
-the command is for. Its module is imported once the command is run."""
+"""By command, in the order of --help: the function in `atlaskit.cli` that adds the command, and the
+purpose of the command. The module is imported when the command is run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,9 +106,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         check_outputs(options)
-        return run(options)
+        status = run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads the output, such as `head`, wants no more of it
+        sys.stdout = None  # Python would flush it once more
+        return 1
     except AtlasError as error:
         print(f"atlaskit: {_shown(error)}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stdout = None
+        print("atlaskit: the disk is full: make room, and run the command again.", file=sys.stderr)
         return 2
     except Interrupted as interrupt:
         print(f"atlaskit: {interrupt}", file=sys.stderr)
@@ -127,7 +138,7 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
 
 
 def _shown(message: object) -> str:
-    """Return a message as a terminal only displays it: names of files in it are a stranger's."""
+    """Return a message without unprintable characters: names of files in it are untrusted."""
     return "\n".join(map(printable, str(message).splitlines()))
 
 
@@ -136,6 +147,20 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+
+    def format_help(self) -> str:
+        """Return the help; its usage line names the arguments, and the list below the options."""
+        words = ["%(prog)s [options]"]
+        for action in self._actions:
+            name = action.metavar or action.dest
+            if action.option_strings and action.required:
+                words.append(f"{action.option_strings[0]} {name}")
+            elif not action.option_strings:
+                rest = f"{name} ..." if action.required else f"[{name} ...]"
+                forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", "A...": rest}
+                words.append(forms.get(str(action.nargs), str(name)))
+        self.usage = " ".join(words)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and exit with status 2."""
@@ -146,7 +171,7 @@ def _parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
     Args:
-        wanted: The commands whose arguments it knows; of the others it knows what they are for.
+        wanted: The commands whose arguments it knows. Of the others it knows the purpose.
     """
     about = "Ask a vision-language model about long videos by searching contact sheets."
     parser = _Parser(prog="atlaskit", description=about)

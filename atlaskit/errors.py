@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Message(Exception):
-    """A message that may hold names and words of strangers, of which a terminal only displays."""
+    """A message that may quote untrusted text; unprintable characters are replaced."""
 
     def __str__(self) -> str:
         return "\n".join(map(printable, super().__str__().split("\n")))
@@ -93,10 +93,10 @@ class Unrecorded(CacheError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person has interrupted a run; the message says what is kept of it."""
+    """A person has interrupted a run; the message says which replies are kept."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return all that a notebook shows of it: where the run stood is of no use to a person."""
+        """Return the text that a notebook shows in place of a traceback: the message alone."""
         return [str(self)]
 
 
@@ -121,7 +121,7 @@ class CacheWarning(_Message, UserWarning):
 
 
 def missing(what: str, *requirements: str) -> str:
-    """Return the sentence that something needs missing packages, and what installs them."""
+    """Return the sentence that names missing packages and the command that installs them."""
     names = " and ".join(re.split("[<>=]", requirement)[0] for requirement in requirements)
     command = shlex.join([sys.executable, "-m", "pip", "install", *requirements])
     return f"{what} needs {names}, which this Python does not have. To install: {command}"

@@ -1,17 +1,19 @@
-"""Guests: what other packages bring, found by their entry points; the kit names none of them.
+"""Guests: extensions from other packages, found by their entry points; the kit names none of them.
 
-| group | what an entry point leads to |
+| group | object of an entry point |
 |---|---|
 | `atlaskit.models` | a `models.names.Shipped`: `ak.serve` and `vlm=` take its name |
 | `atlaskit.benchmarks` | a function that returns a `Benchmark` for `atlaskit evaluate` |
-| `atlaskit.oracles` | `oracle(world, miss, confuse)`: the `Model` that knows a case's world |
-| `atlaskit.worlds` | a `gym.tasks.MakesWorlds`: what `atlaskit.gym` draws |
-| `atlaskit.entries` | a module that declares kinds of cache entries, which a cache then knows |
-| `atlaskit.displays` | what draws `ask(show=True)`: the kit's own, `viz.live` |
+| `atlaskit.oracles` | `oracle(world, miss, confuse)`: returns a `Model` that knows the world |
+| `atlaskit.worlds` | a `gym.tasks.MakesWorlds`: makes the worlds of `atlaskit.gym` |
+| `atlaskit.entries` | a module that declares kinds of cache entries |
+| `atlaskit.displays` | the display of `ask(show=True)`; the kit registers its own, `viz.live` |
 
-The oracle of a benchmark is registered by the benchmark's name; each that it makes is called
-"oracle:" and its world. If it has `of_video(video)`, which returns one or None, the explorer offers
-it for the films that it knows. "Add to the kit" in the documentation has an example.
+A world is a synthetic video with known events. An oracle is a scripted model that reads these
+events in place of frames. The function for oracles has the name of its benchmark. Each oracle is
+named "oracle:" and its world. If the function has an attribute `of_video(video)`, which returns an
+oracle or None, the explorer offers that oracle. "Add to the kit" in the documentation has an
+example.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ DISPLAYS = "atlaskit.displays"
 
 @cache
 def registered(group: str) -> Mapping[str, EntryPoint]:
-    """Return the entry points of a group by their names, sorted. Nothing of theirs is imported."""
-    # Imported here, since most commands and questions do not need it.
+    """Return the entry points of a group by their names, sorted; this imports none of them."""
+    # Imported here, since most commands do not need it.
     from importlib.metadata import entry_points
 
     found = {each.name: each for each in entry_points(group=group)}
@@ -45,10 +47,10 @@ def registered(group: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def load(group: str, name: str) -> Any:
-    """Return what an entry point leads to.
+    """Return the object of an entry point.
 
     Raises:
-        InputError: Nothing has registered the name, or what has cannot be imported.
+        InputError: No package has registered the name, or the object cannot be imported.
     """
     entry = registered(group).get(name)
     if entry is None:

@@ -1,13 +1,13 @@
-"""How much of what comes from outside is read: the one place with these limits.
+"""The limits on input from outside, all in one place.
 
-What is longer than its limit is refused with an error that names the limit, or cut before it is
-searched. So whatever a stranger sends, to read 10 MB takes at most two seconds and 200 MB. Bytes,
-unless it says otherwise.
+Input above its limit is refused with an error that names the limit, or cut before it is searched.
+So reading 10 MB takes at most two seconds and 200 MB of memory, whoever sent them. Limits are in
+bytes unless they say otherwise.
 """
 
 from __future__ import annotations
 
-# of an endpoint
+# Endpoints
 ANSWER = 8_000_000
 """The body of an answer: an event stream needs some 250 bytes a token."""
 JSON = 4_000_000
@@ -24,38 +24,53 @@ NAME = 1_000
 """The name of a model, in a list or a reply."""
 EVENTS = 200_000
 """Events of a stream; a count."""
-READING_S, READING_S_PER_BYTE = 0.05, 4e-6
-"""Most seconds to find the answer in a body: so much, and so much for each byte."""
+READING_S = 0.05
+"""The most seconds to find the answer in an empty body."""
+READING_S_PER_BYTE = 4e-6
+"""The most seconds for each byte of a body, in addition."""
 
-# of video files, and of text files beside them
+# Video files, and text files beside them
 TEXT_FILE = 64 << 20
 """A text file. Ten hours of speech are 2 MB as SRT, 15 MB as JSON with times of words."""
-ROWS, MARKS = 200_000, 600_000
-"""Rows of a text file, and brackets that open something in it (`<`, `{`, `[`); counts."""
-LINE, TAG, PATH = 10_000, 1_000, 1 << 16
-"""Characters of a line and of a tag in a video file, which are cut there, and bytes of a path."""
+ROWS = 200_000
+"""Rows of a text file; a count."""
+MARKS = 600_000
+"""Opening brackets (`<`, `{`, `[`) in a text file; a count."""
+LINE = 10_000
+"""Characters of a line in a video file; the rest is cut."""
+TAG = 1_000
+"""Characters of a tag in a video file; the rest is cut."""
+PATH = 1 << 16
+"""A path."""
 FILE_NAMES = 10_000
-"""Names of a folder that are searched for one that may be meant; a count."""
+"""Names of a folder that are searched for a similar name; a count."""
 PIXELS = 1 << 28
 """Pixels of an image; a count."""
 
-# of tables, datasets, traces, recordings and pages
-PARTS, NESTING = 500_000, 32
-"""Lists and objects in JSON, each of which takes up to 200 bytes of memory, and their levels.
-
-Ten hours have 20,000 lines, and an event of a run ten parts."""
+# Tables, datasets, traces, recordings and pages
+PARTS = 500_000
+"""Lists and objects in JSON, each of which takes up to 200 bytes of memory; a count. The subtitles
+of ten hours have 20,000 lines, and an event of a run ten parts."""
+NESTING = 32
+"""Levels of lists and objects in JSON."""
 FILE = 128 << 20
 """A file of a run, a table or its card: ten hours with ten thousand calls are 30 MB."""
-COMMAS, TABLE_ROWS = 10_000, 1_000_000
-"""Commas of a line of a CSV, since a million columns take minutes, and its rows; counts."""
-UNPACKED, VALUES = 32 << 20, 2_000_000
-"""A Parquet file as it is in memory, and its values; the second is a count."""
+COMMAS = 10_000
+"""Commas in a line of a CSV, since a million columns take minutes; a count."""
+TABLE_ROWS = 1_000_000
+"""Rows of a CSV; a count."""
+UNPACKED = 32 << 20
+"""A Parquet file in memory."""
+VALUES = 2_000_000
+"""Values of a Parquet file; a count."""
 ROW_TEXT = 100_000
-"""Characters of one text in a dataset's row: choices and names are searched in it."""
+"""Characters of one text in a dataset's row, which is searched for choices and names."""
 ENTRY = 8 << 20
 """An entry of a recording; no reply and no subtitles of ten hours are larger."""
-COMPRESSION, DECODER = 50, 64 << 20
-"""Unpacked to packed bytes of a recording (of a run: ten), and the memory to unpack (9 MiB)."""
+COMPRESSION = 50
+"""Unpacked bytes for each packed byte of a recording; a run has ten."""
+DECODER = 64 << 20
+"""Memory to unpack a recording; a run takes 9 MiB."""
 MESSAGE = 1_000_000
 """A message of a page to its server."""
 
@@ -66,5 +81,5 @@ def cut(text: str, most: int) -> str:
 
 
 def too_long(what: str, most: int) -> str:
-    """Return what to say of a thing, with its article, that is larger than its limit."""
+    """Return the words for a thing that is larger than its limit; `what` has its article."""
     return f"{what} that is too long (more than {most:,} bytes)"

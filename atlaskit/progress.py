@@ -1,4 +1,4 @@
-"""`bar`: a progress bar in plain colours, and with few lines where it is written into a file."""
+"""`bar`: a progress bar in plain colours that writes few lines into a file."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 LOG_S = 60.0
 """Seconds between two lines of a bar in a file."""
 INTERVAL = "TQDM_MININTERVAL"
-"""The variable of tqdm's own for them, which counts where it is set."""
+"""The environment variable of tqdm for those seconds; if it is set, it counts."""
 
 
 def bar(*iterable: Any, desc: str = "", **how: Any) -> tqdm[Any]:
     """Return a progress bar of tqdm.
 
-    At a terminal it is one line that changes. In a notebook it is text as any other, since what
-    goes to standard error is red there. In a file it has a line a minute.
+    In a terminal it is one line that changes. In a notebook it goes to standard output, since text
+    on standard error is red there. In a file it has a line a minute.
 
     Args:
-        *iterable: What is gone through; nothing for a bar that is updated by hand.
-        desc: What it says. Of the name of a file, a terminal only displays the letters.
+        *iterable: The items to iterate over; nothing for a bar that is updated by hand.
+        desc: The text before the bar; characters that a terminal would interpret are replaced.
         **how: Other arguments of `tqdm`.
     """
     from tqdm import tqdm
@@ -37,7 +37,7 @@ def bar(*iterable: Any, desc: str = "", **how: Any) -> tqdm[Any]:
 
 
 def _in_a_notebook() -> bool:
-    """Return whether this is a kernel, whose output a page shows."""
+    """Return whether this process is the kernel of a notebook."""
     shell = sys.modules.get("IPython")
     if shell is None:
         return False

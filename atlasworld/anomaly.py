@@ -1,9 +1,8 @@
-"""Anomalies: scripts in which all objects but one share a colour or a shape, and what is asked of
-them.
+"""Anomalies: scripts in which all objects but one share a colour or a shape, and their questions.
 
-Such a script is the one of the same seed with other objects: scenes, times, motions and captions
-stay. The draws come from random streams of their own, so no other world changes. The voice says
-nothing of the objects, because it would name them.
+Such a script equals the one of the same seed except for its objects: scenes, times, motions and
+captions stay. The draws use random streams of their own, so no other world changes. No spoken line
+is about an object, because the line would name it.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from atlaskit.environment.question import Question
@@ -31,7 +31,7 @@ TRAITS: dict[str, tuple[str, ...]] = {"colour": tuple(COLOURS), "shape": SHAPES}
 
 @dataclass(frozen=True)
 class Rule:
-    """What all objects of a world have in common but one, and what that one has instead."""
+    """The colour or shape that all objects but one share, and the value of the odd one out."""
 
     trait: str
     """A key of TRAITS."""
@@ -44,27 +44,25 @@ class Rule:
 
     def applied(self, clips: Sequence[Script]) -> tuple[Script, ...]:
         """Return a world's clips with the objects that the rule gives them."""
-        return tuple(
-            self._applied(clip, self.event if index == self.clip else "")
-            for index, clip in enumerate(clips)
-        )
+        scripts = list[Script]()
+        for index, clip in enumerate(clips):
+            odd_id = self.event if index == self.clip else ""
+            scripts.append(self._applied(clip, odd_id))
+        return tuple(scripts)
 
     def _applied(self, script: Script, odd_id: str) -> Script:
-        values: list[dict[str, Any]] = [
-            {self.trait: self.odd if e.id == odd_id else self.common} for e in script.events
-        ]
-        events = (
-            replace(event, **value) for event, value in zip(script.events, values, strict=True)
-        )
-        return replace(
-            script,
-            events=tuple(events),
-            lines=tuple(line for line in script.lines if line.event is None),
-        )
+        events = list[WorldEvent]()
+        for event in script.events:
+            changes: dict[str, Any] = {self.trait: self.common}
+            if event.id == odd_id:
+                changes[self.trait] = self.odd
+            events.append(replace(event, **changes))
+        lines = tuple(line for line in script.lines if line.event is None)
+        return replace(script, events=tuple(events), lines=lines)
 
 
 def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
-    """Draw what a world's objects have in common, and which object of its own clips has not.
+    """Draw the trait that a world's objects share, and the object of its own clips that differs.
 
     Args:
         clips: The scripts of the world's clips.
@@ -72,18 +70,20 @@ def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
         seed: The world's seed.
 
     Raises:
-        InputError: There are too few objects for a rule to show, or no scene that comes once.
+        InputError: There are too few objects to show a rule, or no scene occurs exactly once.
     """
     rng = random.Random(f"atlasworld anomaly {seed}")
-    settings = Counter(scene.name for clip in clips for scene in clip.scenes)
-    events = [event for clip in clips for event in clip.events]
-    places = [
-        (number, event.id)
-        for number in own
-        for event in clips[number].events
-        if settings[clips[number].scenes[event.scene].name]
-        == 1  # the right choice must name one scene
-    ]
+    settings = Counter[str]()
+    events = list[WorldEvent]()
+    for clip in clips:
+        settings.update(scene.name for scene in clip.scenes)
+        events += clip.events
+    places = list[tuple[int, str]]()
+    for number in own:
+        for event in clips[number].events:
+            scene = clips[number].scenes[event.scene]
+            if settings[scene.name] == 1:  # the right choice must name one scene
+                places.append((number, event.id))
     traits = [
         trait for trait in rng.sample(sorted(TRAITS), 2) if not _odd_ones(events, _other(trait))
     ]
@@ -103,7 +103,9 @@ def odd_event(script: Script) -> WorldEvent:
     Raises:
         InputError: The script has no such event.
     """
-    odd = [event for trait in TRAITS for event in _odd_ones(script.events, trait)]
+    odd = list[WorldEvent]()
+    for trait in TRAITS:
+        odd += _odd_ones(script.events, trait)
     if len(odd) != 1:
         raise InputError("This world has no anomaly: make it with anomaly=True.")
     return odd[0]
@@ -130,32 +132,34 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
     span = (event.start_s, event.end_s)
     rng = random.Random(f"atlasworld anomaly choices {script.seed}")
     shown = {each.name for each in script.scenes}
-    absent = [
-        name
-        for name in (f"{place} at {light}" for place in PLACES for light in LIGHTS)
-        if name not in shown
-    ]
+    settings = [f"{place} at {light}" for place, light in product(PLACES, LIGHTS)]
+    absent = [name for name in settings if name not in shown]
     others = [*_shuffled(set(scenes) - {scene}, rng), *_shuffled(absent, rng)][: CHOICES - 1]
     names = _shuffled([scene, *others], rng)
-    choices = tuple(
-        f"the {place} scene at {light}" for place, light in (name.split(" at ") for name in names)
-    )
+    choices = list[str]()
+    for name in names:
+        place, light = name.split(" at ")
+        choices.append(f"the {place} scene at {light}")
     where = f"{PREMISE} In which scene is that one?"
     when = f"{PREMISE} When is that one on screen?"
     id = f"atlasworld-{script.seed}-odd"
-    return (
-        Question(
-            where,
-            choices,
-            answer=names.index(scene),
-            id=f"{id}-000",
-            category=ODD,
-            positions_s=(span,),
-        ),
-        Question(
-            when, kind="when", answer=span, id=f"{id}-001", category=WHEN_ODD, positions_s=(span,)
-        ),
-    )[:count]
+    by_choice = Question(
+        where,
+        tuple(choices),
+        answer=names.index(scene),
+        id=f"{id}-000",
+        category=ODD,
+        positions_s=(span,),
+    )
+    by_time = Question(
+        when,
+        kind="when",
+        answer=span,
+        id=f"{id}-001",
+        category=WHEN_ODD,
+        positions_s=(span,),
+    )
+    return (by_choice, by_time)[:count]
 
 
 def _odd_ones(events: Sequence[WorldEvent], trait: str) -> list[WorldEvent]:

@@ -1,5 +1,7 @@
-"""Questions about many worlds: `benchmark`, the dataset of `atlaskit evaluate atlasworld`; `cases`,
-those of an experiment about several durations, or about a dataset.
+"""Questions about many worlds.
+
+`benchmark` is the dataset behind `atlaskit evaluate atlasworld`. `cases` returns the questions of
+an experiment: about worlds of several durations, or about a dataset.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ def benchmark(
         seeds: Name of a range: see `seeds`.
         minutes: Minutes of each world.
         drawn: Whether frames are drawn on demand, and no file is encoded.
-        absent: Whether questions about what is not in a world are mixed among them, and each may be
-            answered so; the categories are then those that have both.
+        absent: Whether to mix in questions about things that a world lacks. Each question may then
+            be answered "not there", and only categories that have both kinds are used.
 
     Raises:
         InputError: If a value breaks a rule.
@@ -42,12 +44,11 @@ def benchmark(
     check_whole("worlds", worlds)
     check_positive(minutes=minutes)
     categories = tuple(ABSENTS) if absent else None
-    made = [
-        world(seed, 60.0 * minutes, categories=categories, directory=root)
-        for seed in seeds_of(seeds)[:worlds]
-    ]
-    asked = tuple(case for each in made for case in each.cases(drawn=drawn, absent=absent))
-    return Benchmark("AtlasWorld", asked)
+    found = list[Case]()
+    for seed in seeds_of(seeds)[:worlds]:
+        one = world(seed, 60.0 * minutes, categories=categories, directory=root)
+        found += one.cases(drawn=drawn, absent=absent)
+    return Benchmark("AtlasWorld", tuple(found))
 
 
 def cases(
@@ -81,12 +82,19 @@ def cases(
         12
     """
     if data:
-        options = {"first": first, "where": where, "subtitles": subtitles}
-        both = standard_and_long(data, duration_s=60 * max(minutes), **options)  # type: ignore[arg-type]
+        both = standard_and_long(
+            data,
+            duration_s=60 * max(minutes),
+            first=first,
+            where=where,
+            subtitles=subtitles,
+        )
         return list(both if len(minutes) > 1 else both.where(length="long"))
-    sizes = [(seed, 60 * length) for length in minutes for seed in seeds_of(seeds)[:worlds]]
-    made = [
-        world(seed, size, questions=questions, clip_s=150 if size >= 1200 else None)
-        for seed, size in sizes
-    ]
-    return [case for each in made for case in each.cases(drawn=True)]
+    found = list[Case]()
+    for length in minutes:
+        duration_s = 60 * length
+        clip_s = 150 if duration_s >= 1200 else None
+        for seed in seeds_of(seeds)[:worlds]:
+            one = world(seed, duration_s, questions=questions, clip_s=clip_s)
+            found += one.cases(drawn=True)
+    return found

@@ -1,14 +1,14 @@
-"""`Canvas`: paints skylines, polygons, glows, clouds and specks on one layer of a background; the
-sprites of objects and banners.
+"""`Canvas`: paints skylines, polygons, glows, clouds and specks on one layer of a background.
 
-This module does not know AtlasWorld's places and lights. All randomness comes from the canvas's
-seed.
+Also the sprites of objects and of captions. This module does not know AtlasWorld's places and
+lights. All randomness comes from the canvas's seed.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,9 +103,8 @@ class Canvas:
 
     def shapes(self, polygons: list[Polygon], colour: RGB, opacity: float = 1.0) -> None:
         """Fill polygons with smooth edges."""
-        points = (
-            np.array([point for polygon in polygons for point in polygon] or [(0, 0)]) * self.height
-        )
+        corners = list(chain.from_iterable(polygons))
+        points = np.array(corners or [(0, 0)]) * self.height
         left, top = np.floor(points.min(axis=0)).clip(0).astype(int)
         right, bottom = np.ceil(points.max(axis=0)).clip(0, (len(self.x), self.height)).astype(int)
         if right <= left or bottom <= top:
@@ -122,9 +121,8 @@ class Canvas:
 
     def glow(self, x: float, y: float, radius: float, colour: RGB, strength: float = 1.0) -> None:
         """Paint a soft round light."""
-        across, down = (
-            np.exp(-2.5 * ((axis - at) / radius) ** 2) for axis, at in ((self.x, x), (self.y, y))
-        )
+        across = np.exp(-2.5 * ((self.x - x) / radius) ** 2)
+        down = np.exp(-2.5 * ((self.y - y) / radius) ** 2)
         self.fill((strength * down * across).astype(np.float32), colour)
 
     def clouds(
@@ -150,9 +148,8 @@ class Canvas:
         xs = self.random.uniform(0, self.span, count)
         ys = low + (high - low) * self.random.uniform(0, 1, count)
         radii = size * self.random.uniform(0.4, 1, count)
-        self.shapes(
-            [regular(8, x, y, r) for x, y, r in zip(xs, ys, radii, strict=True)], colour, opacity
-        )
+        dots = [regular(8, x, y, radius) for x, y, radius in zip(xs, ys, radii, strict=True)]
+        self.shapes(dots, colour, opacity)
 
     def places(self, spacing: float, jitter: float = 0.5) -> list[float]:
         """Return x positions along the whole canvas, about `spacing` apart."""
@@ -254,13 +251,12 @@ def _object_masks(
     """Return the masks of a rotated shape, without and with its rim; `side` pixels square."""
     fine = 3  # drawn three times as large and reduced, for smooth edges
     scale = diameter * fine
-    outline = [
-        (
-            side * fine / 2 + scale * (x * math.cos(angle) - y * math.sin(angle)),
-            side * fine / 2 + scale * (x * math.sin(angle) + y * math.cos(angle)),
-        )
-        for x, y in OUTLINES[shape]
-    ]
+    middle = side * fine / 2
+    outline = list[Point]()
+    for x, y in OUTLINES[shape]:
+        across = x * math.cos(angle) - y * math.sin(angle)
+        down = x * math.sin(angle) + y * math.cos(angle)
+        outline.append((middle + scale * across, middle + scale * down))
     fill = Image.new("L", (side * fine, side * fine))
     ImageDraw.Draw(fill).polygon(outline, fill=255)
     rim = fill.copy()

@@ -6,6 +6,7 @@ The texts are frozen: the same seed must always give the same script.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
 
@@ -70,12 +71,8 @@ class Cast:
         event_lines: Templates of spoken lines about an event.
     """
 
-    objects: tuple[tuple[str, str], ...] = tuple(
-        (colour, shape) for colour in COLOURS for shape in SHAPES
-    )
-    settings: tuple[tuple[str, str], ...] = tuple(
-        (place, light) for place in PLACES for light in LIGHTS
-    )
+    objects: tuple[tuple[str, str], ...] = tuple(product(COLOURS, SHAPES))
+    settings: tuple[tuple[str, str], ...] = tuple(product(PLACES, LIGHTS))
     words: tuple[str, ...] = CAPTION_WORDS
     event_lines: tuple[str, ...] = EVENT_LINES
 
@@ -95,3 +92,5 @@ class Cast:
 
 
 EVERYTHING = Cast()
+OBJECT_NAMES = tuple(f"{colour} {shape}" for colour, shape in EVERYTHING.objects)
+"""The name of every object that exists."""

@@ -1,6 +1,4 @@
-"""`Clip`: the video of one script, as an encoded file or as frames drawn on demand
-(`DrawnVideo`).
-"""
+"""`Clip`: the video of one script, encoded as a file or drawn on demand (`DrawnVideo`)."""
 
 from __future__ import annotations
 
@@ -86,7 +84,9 @@ class DrawnVideo(Video):
         for time_s in times_s:
             self.check_time(time_s)
             image = self._renderer.frame(self._script.frame_at(time_s))
-            frames.append(np.asarray(image.resize(size, reducing_gap=2.0) if size else image))
+            if size:
+                image = image.resize(size, reducing_gap=2.0)
+            frames.append(np.asarray(image))
             self.frames_decoded += 1
         return frames
 
@@ -109,15 +109,17 @@ class StandIn(DrawnVideo):
         self.name = film_name(script)
         self.fingerprint = film_fingerprint(script)
         # The film's subtitle file has whole milliseconds.
-        in_file = (
-            Line(round(line.start_s, 3), round(line.end_s, 3), line.text)
-            for line in self.subtitles.lines
-        )
-        self.subtitles = Subtitles(tuple(in_file))
+        lines = list[Line]()
+        for line in self.subtitles.lines:
+            lines.append(Line(round(line.start_s, 3), round(line.end_s, 3), line.text))
+        self.subtitles = Subtitles(tuple(lines))
         self._drawn = lru_cache(maxsize=DRAWINGS)(super().try_frames)
 
     def try_frames(
         self, times_s: Sequence[float], size: tuple[int, int] | None = None
     ) -> list[Pixels | FrameError]:
         """Return the frames shown at some times, drawn unless they are in memory."""
-        return [frame for time_s in times_s for frame in self._drawn((time_s,), size)]
+        frames: list[Pixels | FrameError] = []
+        for time_s in times_s:
+            frames += self._drawn((time_s,), size)
+        return frames

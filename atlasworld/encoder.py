@@ -1,7 +1,6 @@
 """Encodes a script as an H.264 file with subtitles (SRT) and a manifest of the truth.
 
-This module encodes, and leaves no half-written video behind. What a frame shows is the renderer's
-business.
+It leaves no half-written video behind. What a frame shows is left to the renderer.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def _paths(script: Script, directory: Path) -> EncodedFiles:
 def _are_complete(files: EncodedFiles, manifest: str) -> bool:
     if not all(file.is_file() for file in (files.video, files.subtitles, files.manifest)):
         return False
-    if files.manifest.stat().st_size > 4 * len(manifest):  # of whoever made the folder
+    if files.manifest.stat().st_size > 4 * len(manifest):  # not ours, and perhaps too large to read
         return False
     return files.manifest.read_text(encoding="utf-8", errors="replace") == manifest
 

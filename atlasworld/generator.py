@@ -1,5 +1,4 @@
-"""`write_script`: draws a script from a seed (scenes, objects, motions, spoken lines and
-how long each takes to say).
+"""`write_script`: draws a script from a seed: scenes, objects, motions and spoken lines.
 
 One seed always gives the same script. This module does not know pixels, files or questions.
 `Script` itself checks that a script is valid.
@@ -85,15 +84,14 @@ def write_script(
 def _draw_scenes(
     rng: random.Random, part_frames: int, parts: int, fps: int, cast: Cast
 ) -> tuple[Scene, ...]:
-    starts = range(0, part_frames * parts, part_frames)
-    cuts = [0, *(start + cut for start in starts for cut in _draw_cuts(rng, part_frames, fps)[1:])]
+    cuts = [0]
+    for start in range(0, part_frames * parts, part_frames):
+        cuts += [start + cut for cut in _draw_cuts(rng, part_frames, fps)[1:]]
     settings = _draw_settings(rng, len(cuts) - 1, cast)
-    return tuple(
-        Scene(index, first / fps, last / fps, place, light)
-        for index, ((first, last), (place, light)) in enumerate(
-            zip(pairwise(cuts), settings, strict=True)
-        )
-    )
+    scenes = list[Scene]()
+    for (first, last), (place, light) in zip(pairwise(cuts), settings, strict=True):
+        scenes.append(Scene(len(scenes), first / fps, last / fps, place, light))
+    return tuple(scenes)
 
 
 def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
@@ -103,17 +101,22 @@ def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
     if frames < 2 * shortest:
         return [0, rng.randint(round(0.4 * frames), round(0.6 * frames)), frames]
     cuts = [0]
-    while (left := frames - cuts[-1]) > longest or len(cuts) == 1:
+    left = frames
+    while left > longest or len(cuts) == 1:
         cuts.append(cuts[-1] + rng.randint(shortest, min(round(0.85 * longest), left - shortest)))
+        left = frames - cuts[-1]
     return [*cuts, frames]
 
 
 def _draw_settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str, str]]:
     """Draw each scene's (place, light): neighbours differ in place, most settings occur once."""
-    by_place = {place: [light for at, light in cast.settings if at == place] for place in PLACES}
-    lights = {place: rng.sample(choice, len(choice)) for place, choice in by_place.items()}
-    rounds = [rng.sample(PLACES, len(PLACES)) for _ in range(len(cast.settings) // len(PLACES))]
-    once = [(place, lights[place][turn]) for turn, places in enumerate(rounds) for place in places]
+    lights = dict[str, list[str]]()
+    for place in PLACES:
+        choice = [light for at, light in cast.settings if at == place]
+        lights[place] = rng.sample(choice, len(choice))
+    once = list[tuple[str, str]]()
+    for turn in range(len(cast.settings) // len(PLACES)):
+        once += [(place, lights[place][turn]) for place in rng.sample(PLACES, len(PLACES))]
     extra = max(0, count - len(once))
     repeated = once[: min(len(PLACES), math.ceil(extra / 4))]
     settings = once[:count] + [repeated[turn % len(repeated)] for turn in range(extra)]
@@ -142,20 +145,17 @@ def _separate_places(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
 def _draw_events(
     rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int], cast: Cast
 ) -> tuple[WorldEvent, ...]:
-    spans = [
-        (scene.index, *span)
-        for scene, count in zip(
-            scenes, _draw_event_counts(rng, scenes, cast.max_events), strict=True
-        )
-        for span in _draw_event_spans(rng, scene, count, fps)
-    ]
+    counts = _draw_event_counts(rng, scenes, cast.max_events)
+    spans = list[tuple[int, int, int]]()
+    for scene, count in zip(scenes, counts, strict=True):
+        for first, last in _draw_event_spans(rng, scene, count, fps):
+            spans.append((scene.index, first, last))
     objects = _draw_objects(rng, spans, cast, may_recur=scenes[-1].end_s >= 120)
     words = rng.sample(cast.words, len(cast.words))
     captioned = set(rng.sample(range(len(spans)), math.ceil(len(spans) / 2)))
     events = []
-    for number, ((scene, first, last), (colour, shape)) in enumerate(
-        zip(spans, objects, strict=True)
-    ):
+    for number, (span, (colour, shape)) in enumerate(zip(spans, objects, strict=True)):
+        scene_index, first, last = span
         caption = caption_at = None
         if number in captioned:
             caption = words.pop() + rng.choice(("", "", f" {rng.randint(2, 99)}"))
@@ -163,7 +163,9 @@ def _draw_events(
         motion = _draw_motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
         times = first / fps, last / fps
         events.append(
-            WorldEvent(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion)
+            WorldEvent(
+                f"e{number:03}", scene_index, *times, colour, shape, caption, caption_at, motion
+            )
         )
     return tuple(events)
 
@@ -176,8 +178,8 @@ def _draw_event_counts(rng: random.Random, scenes: tuple[Scene, ...], max_events
         least = 0 if sum(counts) > len(counts) and counts[-1] else 1
         counts.append(max(least, min(most, rng.choice((0, 0, 1, 1, 1, 2, 2, 2, 3, 3)))))
     while sum(counts) > max_events:
-        fullest = max(counts)
-        counts[rng.choice([i for i, count in enumerate(counts) if count == fullest])] -= 1
+        fullest = [index for index, count in enumerate(counts) if count == max(counts)]
+        counts[rng.choice(fullest)] -= 1
     return counts
 
 
@@ -209,16 +211,18 @@ def _draw_objects(
     deck = list(cast.objects)
     rng.shuffle(deck)
     objects: dict[int, tuple[str, str]] = {}
-    for _ in range(rng.choice((1, 2)) if may_recur and len(spans) >= 10 else int(may_recur)):
+    recurrences = int(may_recur)
+    if may_recur and len(spans) >= 10:
+        recurrences = rng.choice((1, 2))
+    for _ in range(recurrences):
         by_scene: dict[int, list[int]] = {}
         for number, (scene, _, _) in enumerate(spans):
             if number not in objects:
                 by_scene.setdefault(scene, []).append(number)
         times = rng.randint(2, max(2, min(6, len(spans) // 4, len(by_scene))))
         recurring = deck.pop()
-        objects |= {
-            rng.choice(by_scene[scene]): recurring for scene in rng.sample(sorted(by_scene), times)
-        }
+        for scene in rng.sample(sorted(by_scene), times):
+            objects[rng.choice(by_scene[scene])] = recurring
     return [objects.get(number) or deck.pop() for number in range(len(spans))]
 
 
@@ -287,13 +291,11 @@ def _draw_event_lines(
     lines: list[_LineFrames] = []
     for number, template in zip(spoken, templates, strict=True):
         event = events[number]
-        others = [
-            colour
-            for colour, shape in cast.objects
-            if shape == event.shape and colour != event.colour
-        ]
-        name = f"{rng.choice(others) if number in misleading else event.colour} {event.shape}"
-        text = template.format(object=with_article(name))
+        colour = event.colour
+        if number in misleading:
+            same_shape = [colour for colour, shape in cast.objects if shape == event.shape]
+            colour = rng.choice([each for each in same_shape if each != event.colour])
+        text = template.format(object=with_article(f"{colour} {event.shape}"))
         first, last = _draw_line_span(rng, events, number, part_frames, fps, text)
         lines.append((first, last, text, event.id, number in misleading))
     return lines
@@ -318,10 +320,12 @@ def _draw_line_span(
     """
     event = events[number]
     part_first = round(event.start_s * fps) // part_frames * part_frames
-    before = max([part_first / fps, *(other.end_s for other in events[:number][-1:])])
-    after = min(
-        [(part_first + part_frames) / fps, *(other.start_s for other in events[number + 1 :][:1])]
-    )
+    before = part_first / fps
+    if number > 0:
+        before = max(before, events[number - 1].end_s)
+    after = (part_first + part_frames) / fps
+    if number + 1 < len(events):
+        after = min(after, events[number + 1].start_s)
     low = math.ceil((before + event.start_s) / 2 * fps)
     high = math.floor((event.end_s + after) / 2 * fps)
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)

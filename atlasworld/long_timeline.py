@@ -1,5 +1,4 @@
-"""Scripts of up to ten hours: a world's own clips between filler clips of a bank that all worlds
-share.
+"""Scripts of up to ten hours: a world's own clips, and filler clips from a bank that all share.
 
 Every question is about the world's own clips. The bank is the same for all worlds, so its videos
 are encoded once. Its clips repeat, and they contain no object, setting, caption or spoken line that
@@ -9,7 +8,7 @@ a question asks about.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -38,12 +37,19 @@ The shortest long timeline then lasts 20 minutes, the length at which single vid
 SHORTEST_CLIP_S = 10
 LONGEST_CLIP_S = 300
 
+
+def _bank_objects() -> Iterator[tuple[str, str]]:
+    """Yield a quarter of all objects, in which each colour and each shape occurs."""
+    for number, colour in enumerate(COLOURS):
+        for other, shape in enumerate(SHAPES):
+            if (number + other) % 4 == 0:
+                yield colour, shape
+
+
 # The bank takes a part of each kind. Every colour, shape, place, light and tone of voice occurs in
 # both casts, so that none of them tells the casts apart.
 BANK_CAST = Cast(
-    objects=tuple(
-        (c, s) for i, c in enumerate(COLOURS) for j, s in enumerate(SHAPES) if (i + j) % 4 == 0
-    ),
+    objects=tuple(_bank_objects()),
     settings=tuple((place, LIGHTS[i % len(LIGHTS)]) for i, place in enumerate(PLACES)),
     words=CAPTION_WORDS[::4],
     event_lines=EVENT_LINES[::3],
@@ -110,12 +116,12 @@ def write_long_timeline(
     whole = write_script(
         seed, OWN_CLIPS * clip_s, fps=fps, size=size, cast=OWN_CAST, parts=OWN_CLIPS
     )
-    own = (_cut_part(whole, number, seed * OWN_CLIPS + number) for number in range(OWN_CLIPS))
-    bank = (
-        write_script(number, clip_s, fps=fps, size=size, cast=BANK_CAST)
-        for number in range(BANK_CLIPS)
-    )
-    return LongTimeline(seed, (*own, *bank), _draw_order(seed, count))
+    clips = list[Script]()
+    for number in range(OWN_CLIPS):
+        clips.append(_cut_part(whole, number, seed * OWN_CLIPS + number))
+    for number in range(BANK_CLIPS):
+        clips.append(write_script(number, clip_s, fps=fps, size=size, cast=BANK_CAST))
+    return LongTimeline(seed, tuple(clips), _draw_order(seed, count))
 
 
 def join(clips: Sequence[Script], seed: int) -> Script:
@@ -133,14 +139,13 @@ def join(clips: Sequence[Script], seed: int) -> Script:
     for position, clip in enumerate(clips):
         first = len(scenes)
         new_id = f"c{position:03}-{{}}".format
-        scenes += [_shift(scene, frames, fps, index=first + scene.index) for scene in clip.scenes]
-        events += [
-            _shift(e, frames, fps, id=new_id(e.id), scene=first + e.scene) for e in clip.events
-        ]
-        lines += [
-            _shift(line, frames, fps, event=line.event and new_id(line.event))
-            for line in clip.lines
-        ]
+        for scene in clip.scenes:
+            scenes.append(_shift(scene, frames, fps, index=first + scene.index))
+        for event in clip.events:
+            changes = {"id": new_id(event.id), "scene": first + event.scene}
+            events.append(_shift(event, frames, fps, **changes))
+        for line in clip.lines:
+            lines.append(_shift(line, frames, fps, event=line.event and new_id(line.event)))
         frames += clip.frame_count
     return Script(seed, frames / fps, fps, size, tuple(scenes), tuple(events), tuple(lines))
 
@@ -152,26 +157,25 @@ def _cut_part(whole: Script, number: int, seed: int) -> Script:
     first = number * length
     start_s = number * length / fps
     end_s = (number + 1) * length / fps
-    scenes = [scene for scene in whole.scenes if start_s <= scene.start_s < end_s]
-    before = scenes[0].index
-    return Script(
-        seed,
-        length / fps,
-        fps,
-        whole.size,
-        tuple(_shift(scene, -first, fps, index=scene.index - before) for scene in scenes),
-        tuple(
-            _shift(e, -first, fps, scene=e.scene - before)
-            for e in whole.events
-            if start_s <= e.start_s < end_s
-        ),
-        tuple(_shift(line, -first, fps) for line in whole.lines if start_s <= line.start_s < end_s),
-    )
+    inside = [scene for scene in whole.scenes if start_s <= scene.start_s < end_s]
+    before = inside[0].index
+    scenes = [_shift(scene, -first, fps, index=scene.index - before) for scene in inside]
+    events = list[WorldEvent]()
+    for event in whole.events:
+        if start_s <= event.start_s < end_s:
+            events.append(_shift(event, -first, fps, scene=event.scene - before))
+    lines = list[SpokenLine]()
+    for line in whole.lines:
+        if start_s <= line.start_s < end_s:
+            lines.append(_shift(line, -first, fps))
+    size = whole.size
+    return Script(seed, length / fps, fps, size, tuple(scenes), tuple(events), tuple(lines))
 
 
 def _shift(part: _Part, frames: int, fps: int, **changes: Any) -> _Part:
     """Shift a part of a script by whole frames, so that its times stay exact frame times."""
-    start_s, end_s = ((round(t * fps) + frames) / fps for t in (part.start_s, part.end_s))
+    start_s = (round(part.start_s * fps) + frames) / fps
+    end_s = (round(part.end_s * fps) + frames) / fps
     return replace(part, start_s=start_s, end_s=end_s, **changes)
 
 
@@ -184,7 +188,13 @@ def _draw_order(seed: int, count: int) -> tuple[int, ...]:
     rng = random.Random(f"atlasworld reel {seed}")
     gaps = sorted(rng.sample(range(count - OWN_CLIPS + 1), OWN_CLIPS))
     own = {gap + number: number for number, gap in enumerate(gaps)}
-    bank = (
-        OWN_CLIPS + clip for _ in range(count) for clip in rng.sample(range(BANK_CLIPS), BANK_CLIPS)
-    )
-    return tuple(own[position] if position in own else next(bank) for position in range(count))
+    order = list[int]()
+    bank = list[int]()
+    for position in range(count):
+        if position in own:
+            order.append(own[position])
+            continue
+        if not bank:
+            bank = rng.sample(range(BANK_CLIPS), BANK_CLIPS)
+        order.append(OWN_CLIPS + bank.pop(0))
+    return tuple(order)

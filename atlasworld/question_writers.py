@@ -1,9 +1,8 @@
-"""`Askable`, what of a script questions may name; and one function for each category that draws a
-question: its text, choices, answer and evidence.
+"""One function for each category draws a question: its text, choices, answer and evidence.
 
-A writer returns a draft, whose first choice is the right one, or None if the script has nothing of
-its category. The texts and the order of random draws are frozen: the same seed must always give
-the same questions.
+`Askable` holds the parts of a script that questions may name. A writer returns a draft, whose first
+choice is the right one, or None if the script has nothing to ask about in its category. The texts
+and the order of random draws are frozen: the same seed must always give the same questions.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 from atlaskit.environment.question import ABSENT, Question, Span, with_article
-from atlasworld.cast import CAPTION_WORDS, EVENT_LINES
-from atlasworld.timeline import COLOURS, SHAPES, Scene, Script, SpokenLine, WorldEvent
+from atlasworld.cast import CAPTION_WORDS, EVENT_LINES, OBJECT_NAMES
+from atlasworld.timeline import COLOURS, Scene, Script, SpokenLine, WorldEvent
 
 CHOICES = 4
 """Number of choices of a question."""
@@ -52,27 +51,27 @@ class Askable:
             if event.scene in by_scene:
                 by_scene[event.scene].append(event)
         settings = Counter(scene.name for scene in scenes)
-        return [
-            (scenes[i], events)
-            for i, events in sorted(by_scene.items())
-            if settings[scenes[i].name] == 1
-        ]
+        unique = list[tuple[Scene, list[WorldEvent]]]()
+        for index, events in sorted(by_scene.items()):
+            if settings[scenes[index].name] == 1:
+                unique.append((scenes[index], events))
+        return unique
 
     @cached_property
     def unique_lines(self) -> list[tuple[SpokenLine, WorldEvent]]:
         """The lines spoken once, during their own event and no other, each with that event."""
         by_id = {event.id: event for event in self.events}
         texts = Counter(line.text for line in self.script.lines)
-        return [
-            (line, by_id[line.event])
-            for line in self.script.lines
-            if line.event in by_id
-            and texts[line.text] == 1
-            and self._events_during(line) == [by_id[line.event]]
-        ]
+        unique = list[tuple[SpokenLine, WorldEvent]]()
+        for line in self.script.lines:
+            event = by_id.get(line.event or "")
+            if event and texts[line.text] == 1 and self._events_during(line) == [event]:
+                unique.append((line, event))
+        return unique
 
     def _events_during(self, line: SpokenLine) -> list[WorldEvent]:
-        return [e for e in self.script.events if e.start_s < line.end_s and line.start_s < e.end_s]
+        events = self.script.events
+        return [e for e in events if e.start_s < line.end_s and line.start_s < e.end_s]
 
     def misleading_colour(self, event: WorldEvent) -> str | None:
         """Return the wrong colour that a misleading line gives an event's object, or None."""
@@ -95,20 +94,18 @@ def object_in_scene(askable: Askable, rng: random.Random) -> Question | None:
 
 def colour_in_scene(askable: Askable, rng: random.Random) -> Question | None:
     """S2A: the colour of an object in a described scene; a misleading line's colour is a choice."""
-    candidates = [
-        (scene, event)
-        for scene, events in askable.unique_scenes
-        for event in events
-        if sum(other.shape == event.shape for other in events) == 1
-    ]
+    candidates = list[tuple[Scene, WorldEvent]]()
+    for scene, events in askable.unique_scenes:
+        shapes = Counter(event.shape for event in events)
+        candidates += [(scene, event) for event in events if shapes[event.shape] == 1]
     if not candidates:
         return None
     scene, event = rng.choice(candidates)
     misleading = askable.misleading_colour(event)
     wrong = [colour for colour in COLOURS if colour not in (event.colour, misleading)]
-    distractors = [*([misleading] if misleading else []), *rng.sample(wrong, CHOICES - 1)][
-        : CHOICES - 1
-    ]
+    distractors = rng.sample(wrong, CHOICES - 1)
+    if misleading:
+        distractors = [misleading, *distractors[:-1]]
     text = f"What colour is the {event.shape} that appears in {_the(scene)}?"
     return _draft(
         text, event.colour, distractors, [_span(event)], misleading=misleading is not None
@@ -130,14 +127,12 @@ def text_during(askable: Askable, rng: random.Random) -> Question | None:
 
 def neighbour(askable: Askable, rng: random.Random) -> Question | None:
     """O3O: which object appears right after, or right before, another one."""
-    ids, unique = (
-        {event.id for event in events} for events in (askable.events, askable.unique_events)
-    )
-    neighbours = [
-        (a, b)
-        for a, b in pairwise(askable.script.events)
-        if {a.id, b.id} <= ids and a.name != b.name
-    ]
+    ids = {event.id for event in askable.events}
+    unique = {event.id for event in askable.unique_events}
+    neighbours = list[tuple[WorldEvent, WorldEvent]]()
+    for a, b in pairwise(askable.script.events):
+        if a.id in ids and b.id in ids and a.name != b.name:
+            neighbours.append((a, b))
     pairs = [(a, b, "after") for a, b in neighbours if a.id in unique]
     pairs += [(b, a, "before") for a, b in neighbours if b.id in unique]
     if not pairs:
@@ -157,7 +152,7 @@ def first_of(askable: Askable, rng: random.Random) -> Question | None:
     first, *later = sorted(
         rng.sample(askable.unique_events, CHOICES), key=lambda event: event.start_s
     )
-    names = [with_article(name) for name in sorted([first.name, *(event.name for event in later)])]
+    names = [with_article(name) for name in sorted(event.name for event in (first, *later))]
     text = f"Which appears first in the video: {', '.join(names[:-1])}, or {names[-1]}?"
     distractors = [with_article(event.name) for event in later]
     return _draft(
@@ -169,7 +164,8 @@ def how_often(askable: Askable, rng: random.Random) -> Question | None:
     """COUNT: how many times an object appears; half of the time one that recurs."""
     names = list(dict.fromkeys(event.name for event in askable.events))
     recurring = [name for name in names if askable.appearances[name] > 1]
-    name = rng.choice(recurring if recurring and rng.random() < 0.5 else sorted(names))
+    is_recurring = bool(recurring) and rng.random() < 0.5
+    name = rng.choice(recurring if is_recurring else sorted(names))
     count = askable.appearances[name]
     wrong = [number for number in range(1, count + CHOICES) if number != count]
     spans = [_span(event) for event in askable.script.events if event.name == name]
@@ -235,8 +231,11 @@ def never_said(askable: Askable, rng: random.Random) -> Question | None:
     """T2O about a line that is never spoken; the choices are objects that appear."""
     said = {line.text for line in askable.script.lines}
     shown = sorted(askable.appearances)
-    lines = [line.format(object=with_article(name)) for line in EVENT_LINES for name in shown]
-    unsaid = [line for line in lines if line not in said]
+    unsaid = list[str]()
+    for line, name in product(EVENT_LINES, shown):
+        text = line.format(object=with_article(name))
+        if text not in said:
+            unsaid.append(text)
     if not unsaid or len(shown) < CHOICES:
         return None
     text = f"Which object is on screen when the voice says “{rng.choice(unsaid)}”?"
@@ -253,8 +252,7 @@ def tally_of_none(askable: Askable, rng: random.Random) -> Question | None:
 
 def _never_shown(askable: Askable, rng: random.Random) -> str:
     """Return an object that never appears; every cast keeps some."""
-    names = [f"{colour} {shape}" for colour in COLOURS for shape in SHAPES]
-    return rng.choice([name for name in names if name not in askable.appearances])
+    return rng.choice([name for name in OBJECT_NAMES if name not in askable.appearances])
 
 
 def summary(askable: Askable, rng: random.Random) -> Question | None:
@@ -284,9 +282,7 @@ def _draft(
 def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> list[str]:
     """Return distractors: objects that appear elsewhere in the video, then some that never do."""
     seen = sorted(askable.appearances.keys() - names)
-    unseen = sorted(
-        {f"{colour} {shape}" for colour in COLOURS for shape in SHAPES} - names - set(seen)
-    )
+    unseen = sorted(set(OBJECT_NAMES) - names - set(seen))
     return [*_sample(seen, rng), *_sample(unseen, rng)][: CHOICES - 1]
 
 

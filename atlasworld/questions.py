@@ -1,5 +1,4 @@
-"""WRITERS and CATEGORIES: which questions are written about a script, with true answers and
-intervals.
+"""`write_questions`: questions about a script, with true answers and intervals.
 
 WRITERS maps each category to its writer. A category has LongVideoBench's code where one fits (S2O,
 S2A, T2O, O3O, SSS) and otherwise a code of its own: OCR, COUNT, WHEN, and OPEN, TALLY and SUM,
@@ -41,9 +40,9 @@ ABSENTS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
     "T2O": write.never_said,
     "TALLY": write.tally_of_none,
 }
-"""For some categories, what writes the same question about something that the script lacks."""
+"""For some categories, the writer of the same question about something that the script lacks."""
 NOT = "NOT-"
-"""Begins the category of a question about what is not there."""
+"""Prefix of the category of a question about something that is not there."""
 RECURRING = "WHENS"
 """The category of the questions of `write_recurring`."""
 MAX_TRIES = 30
@@ -106,28 +105,28 @@ def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, .
     for event in script.events:
         if event.name in names:
             spans.setdefault(event.name, []).append((event.start_s, event.end_s))
-    recurring = {
-        name: tuple(of_name) for name, of_name in spans.items() if 1 < len(of_name) <= MOST_ANSWERED
-    }
-    return tuple(
-        Question(
+    questions = list[Question]()
+    for name, of_name in spans.items():
+        if not 1 < len(of_name) <= MOST_ANSWERED:
+            continue
+        question = Question(
             f"When is {with_article(name)} on screen, each time that it appears?",
             kind="when",
-            answer=of_name,
-            id=f"atlasworld-{script.seed}-several-{number:03d}",
+            answer=tuple(of_name),
+            id=f"atlasworld-{script.seed}-several-{len(questions):03d}",
             category=RECURRING,
-            positions_s=of_name,
+            positions_s=tuple(of_name),
         )
-        for number, (name, of_name) in enumerate(recurring.items())
-    )
+        questions.append(question)
+    return tuple(questions)
 
 
 def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, ...]:
     """Return up to `count` questions about objects and words that a script lacks.
 
-    Their texts have the form of those about what it has, so only the video tells them apart. Each
-    but those of counts may be answered that it is not there, and that is the answer. The draws are
-    of their own, so these questions change none that `write_questions` draws.
+    Their texts look like those of other questions, so only the video tells them apart. The true
+    answer is that it is not there, or 0 for a count. The draws use a random stream of their own, so
+    the questions of `write_questions` do not change.
 
     Args:
         script: The script to ask about.
@@ -147,12 +146,14 @@ def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, .
 
 
 def may_be_absent(question: Question) -> Question:
-    """Return a question that may be answered that what it asks for is not there."""
-    return question if question.kind == "count" else replace(question, may_be_absent=True)
+    """Return a question that accepts "not there" as an answer."""
+    if question.kind == "count":
+        return question
+    return replace(question, may_be_absent=True)
 
 
 def is_absent(question: Question) -> bool:
-    """Return whether the true answer is that what is asked for is not there: ABSENT, or none."""
+    """Return whether the script lacks what is asked for: the answer is ABSENT, or a count of 0."""
     return question.answer == ABSENT or (question.kind == "count" and question.answer == 0)
 
 

@@ -1,5 +1,4 @@
-"""Paints the scenery: a sky by the hour, and one of the eight places (snow, desert, sea, forest,
-city, meadow, space, canyon).
+"""Paints the scenery of a scene: a sky for its light, and one of eight places, such as a desert.
 
 Which random numbers are drawn, and in which order, is frozen: the same seed must always give the
 same frames.
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from PIL import Image
@@ -87,11 +87,10 @@ class Air:
 
     def shade(self, colour: RGB, distance: float = 0.0) -> RGB:
         """Return a ground colour in this light at a distance, 0 (near) to 1 (far)."""
-        red, green, blue = (
-            channel * factor for channel, factor in zip(colour, self.light.tint, strict=True)
-        )
+        tint = self.light.tint
+        tinted = (colour[0] * tint[0], colour[1] * tint[1], colour[2] * tint[2])
         near, far = self.light.haze
-        return mix((red, green, blue), self.horizon, near + (far - near) * distance)
+        return mix(tinted, self.horizon, near + (far - near) * distance)
 
 
 def paint_sky(far: Canvas, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
@@ -271,12 +270,10 @@ def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
             walls.append(box(x, top, width + 0.002, 1 - top))
             if far.random.uniform() < 0.3:
                 walls.append(box(x + width / 2 - 0.003, top - 0.06, 0.006, 0.06))
-            panes = [
-                box(wx, wy, 0.011, 0.017)
-                for wx in np.arange(x + 0.014, x + width - 0.02, 0.024)
-                for wy in np.arange(top + 0.02, min(0.9, top + 0.5), 0.036)
-            ]
-            for pane in panes:
+            columns = np.arange(x + 0.014, x + width - 0.02, 0.024)
+            floors = np.arange(top + 0.02, min(0.9, top + 0.5), 0.036)
+            for left, upper in product(columns, floors):
+                pane = box(left, upper, 0.011, 0.017)
                 (lit if far.random.uniform() < air.light.lamps else windows).append(pane)
             x += width + far.random.uniform(0, 0.02)
         far.shapes(walls, air.shade(colour, distance))
@@ -335,15 +332,23 @@ SPACE: dict[str, tuple[tuple[RGB, RGB, RGB], RGB, RGB, int]] = {
 }
 
 
+MOON: dict[str, RGB] = {
+    "dawn": (150, 122, 142),
+    "noon": (196, 190, 204),
+    "night": (84, 88, 122),
+}
+"""Colour of the ground in space, by light."""
+
+
 def _ring(x: float, y: float, radius: float, turn: float) -> Polygon:
     """Return half of a planet's ring: the front half (`turn` = 0) or the back half (π)."""
     arc = [
         (radius * math.cos(turn + a), 0.22 * radius * math.sin(turn + a))
         for a in np.linspace(0, math.pi, 48)
     ]
-    return [(x + 2 * dx, y + 2 * dy) for dx, dy in arc] + [
-        (x + 1.45 * dx, y + 1.45 * dy) for dx, dy in arc[::-1]
-    ]
+    outer = [(x + 2 * dx, y + 2 * dy) for dx, dy in arc]
+    inner = [(x + 1.45 * dx, y + 1.45 * dy) for dx, dy in reversed(arc)]
+    return outer + inner
 
 
 def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
@@ -369,9 +374,7 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
             0.7,
         )
     far.shapes([front], band, 0.9)
-    ground = (
-        (196, 190, 204) if look == "noon" else (150, 122, 142) if look == "dawn" else (84, 88, 122)
-    )
+    ground = MOON[look]
     moon = near.line(0.87, 0.03, 0.6)
     near.land(moon, mix(ground, (255, 255, 255), 0.25), mix(ground, sky[0], 0.45), 0.14)
     for cx in near.places(0.22):

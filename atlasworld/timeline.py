@@ -1,9 +1,8 @@
-"""`Script`: the scenes, world events and spoken lines of a synthetic video, its rules and its JSON
-form (the manifest).
+"""`Script`: the scenes, world events and spoken lines of a synthetic video.
 
-Pure data: the parts of a script, the rules that a valid one follows, and its JSON form. This module
-does not know how scripts are drawn from a seed, nor pixels, files or questions. Every time is a
-frame time (`n / fps`), so the truth is exact: an event's object is visible on all frames of
+Pure data: the parts of a script, the rules of a valid one, and its JSON form (the manifest). This
+module does not know how scripts are drawn from a seed, nor pixels, files or questions. Every time
+is a frame time (`n / fps`), so the truth is exact: an event's object is visible on all frames of
 `[start_s, end_s)` and on no other frame.
 """
 
@@ -182,10 +181,10 @@ class Script:
             raise InputError(
                 f"A time must lie in [0, {self.duration_s}) s, the span of this video; got {t} s."
             )
-        nearest = round(t * self.fps)
-        return min(
-            nearest if nearest / self.fps <= t + TIME_STEP_S else nearest - 1, self.frame_count - 1
-        )
+        index = round(t * self.fps)
+        if index / self.fps > t + TIME_STEP_S:
+            index -= 1
+        return min(index, self.frame_count - 1)
 
     def scene_at(self, t: float) -> Scene:
         """Return the scene shown at `t` seconds; raise InputError outside the video."""
@@ -196,7 +195,9 @@ class Script:
         """Return the event visible at `t` seconds, or None; raise InputError outside the video."""
         self.frame_at(t)  # raises outside the video
         index = bisect_right(self._event_starts, t) - 1
-        return self.events[index] if index >= 0 and t < self.events[index].end_s else None
+        if index >= 0 and t < self.events[index].end_s:
+            return self.events[index]
+        return None
 
     @cached_property
     def _scene_starts(self) -> list[float]:
@@ -227,10 +228,11 @@ class Script:
             fields = {key: value for key, value in row.items() if key != "atlasworld"}
             fields["size"] = tuple(row["size"])
             fields["scenes"] = tuple(_read(Scene, scene) for scene in row["scenes"])
-            fields["events"] = tuple(
-                _read(WorldEvent, {**event, "motion": _read(Motion, event["motion"])})
-                for event in row["events"]
-            )
+            events = list[WorldEvent]()
+            for event in row["events"]:
+                motion = _read(Motion, event["motion"])
+                events.append(_read(WorldEvent, {**event, "motion": motion}))
+            fields["events"] = tuple(events)
             fields["lines"] = tuple(_read(SpokenLine, line) for line in row["lines"])
             return _read(cls, fields)
         except InputError:
@@ -313,7 +315,9 @@ def _rules(script: Script) -> Iterator[tuple[bool, str]]:
         "a line refers to an unknown event",
     )
     for kind, parts in (("scene", scenes), ("event", script.events), ("line", script.lines)):
-        times = [t for part in parts for t in (part.start_s, part.end_s)]
+        times = list[float]()
+        for part in parts:
+            times += (part.start_s, part.end_s)
         are_frame_times = all(
             0 <= t <= cuts[-1] and round(t * script.fps) / script.fps == t for t in times
         )

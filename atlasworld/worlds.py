@@ -1,6 +1,4 @@
-"""`world` and `World`: a synthetic video made from a seed, its script, and questions about
-it.
-"""
+"""`world` and `World`: a synthetic video made from a seed, its script, and questions about it."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,8 @@ from atlasworld.questions import may_be_absent, write_absent, write_questions, w
 from atlasworld.timeline import Script, WorldEvent, check_picture
 
 FOLDER = re.compile(
-    r"seed(?P<seed>\d+)-(clips-(?P<clip_s>\d+)s|[\d.]+s)-(?P<width>\d+)x(?P<height>\d+)-(?P<fps>\d+)fps"
+    r"seed(?P<seed>\d+)-(clips-(?P<clip_s>\d+)s|[\d.]+s)"
+    r"-(?P<width>\d+)x(?P<height>\d+)-(?P<fps>\d+)fps"
 )
 """The folder of a world's own films."""
 
@@ -45,7 +44,7 @@ class World:
     script: Script
     questions: tuple[Question, ...]
     clips: tuple[Clip, ...]
-    """The distinct clips of its video: one, or several of which some play more than once."""
+    """The distinct clips of its video: one, or several, some of which play more than once."""
     order: tuple[int, ...] = (0,)
     """Index of the clip at each position of the video."""
     progress: bool = False
@@ -81,18 +80,19 @@ class World:
 
     @cached_property
     def several(self) -> tuple[Question, ...]:
-        """When-questions of several intervals: each object of its own clips that appears again.
+        """Questions with several intervals as answers: one for each object that appears again.
 
-        They are not among `questions`, which a seed must always give alike.
+        They are not among `questions`, which must stay the same for a seed.
         """
         own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
-        return write_recurring(
-            self.script, {event.name for clip in own for event in clip.script.events}
-        )
+        names = set[str]()
+        for clip in own:
+            names.update(event.name for event in clip.script.events)
+        return write_recurring(self.script, names)
 
     @cached_property
     def absent(self) -> tuple[Question, ...]:
-        """As many questions about what its script lacks as it has about what it has."""
+        """Questions about things that the script lacks, as many as there are in `questions`."""
         return write_absent(self.script, len(self.questions), self.script.seed)
 
     @property
@@ -124,7 +124,7 @@ class World:
         asked = self.several if several else self.questions
         if absent:
             pairs = zip_longest(map(may_be_absent, asked), self.absent[: len(asked)])
-            asked = tuple(question for pair in pairs for question in pair if question is not None)
+            asked = tuple(filter(None, chain.from_iterable(pairs)))
         return tuple(Case(question, self.name, opened, facts, self) for question in asked)
 
     def question(self, text: str) -> Question:
@@ -180,21 +180,17 @@ def _with_anomaly(world: World, count: int) -> World:
         script = scripts[0]
     else:
         script = join([scripts[index] for index in world.order], seed)
-    scenes = {
-        scripts[number].scenes[event.scene].name
-        for number in own
-        for event in scripts[number].events
-    }
-    clips = tuple(
-        Clip(
-            script,
-            clip.directory.with_name(
-                f"{clip.directory.name}-{'odd' if index in own else rule.common}"
-            ),
-        )
-        for index, (script, clip) in enumerate(zip(scripts, world.clips, strict=True))
-    )
-    return replace(world, script=script, questions=write_odd(script, scenes, count), clips=clips)
+    scenes = set[str]()
+    clips = list[Clip]()
+    for index, (changed, clip) in enumerate(zip(scripts, world.clips, strict=True)):
+        mark = rule.common
+        if index in own:
+            mark = "odd"
+            scenes.update(changed.scenes[event.scene].name for event in changed.events)
+        folder = clip.directory.with_name(f"{clip.directory.name}-{mark}")
+        clips.append(Clip(changed, folder))
+    questions = write_odd(script, scenes, count)
+    return replace(world, script=script, questions=questions, clips=tuple(clips))
 
 
 def _open(world: World, *, drawn: bool) -> Video:
@@ -276,28 +272,20 @@ def world(
         )
     clip_s = CLIP_S if clip_s is None else clip_s
     timeline = write_long_timeline(seed, duration_s, clip_s, fps=fps, size=size)
-    own, bank = (
-        home / f"{name}-clips-{clip_s}s-{frame_format}" for name in (f"seed{seed}", "bank")
-    )
-    clips = tuple(
-        Clip(script, own if index < OWN_CLIPS else bank)
-        for index, script in enumerate(timeline.clips)
-    )
+    clips = list[Clip]()
+    for index, script in enumerate(timeline.clips):
+        owner = f"seed{seed}" if index < OWN_CLIPS else "bank"
+        clips.append(Clip(script, home / f"{owner}-clips-{clip_s}s-{frame_format}"))
     script = timeline.script
-    return World(
-        script,
-        write_questions(script, questions, seed, timeline.own_events, categories),
-        clips,
-        timeline.order,
-        progress,
-    )
+    written = write_questions(script, questions, seed, timeline.own_events, categories)
+    return World(script, written, tuple(clips), timeline.order, progress)
 
 
 def world_of(video: Video) -> World | None:
-    """Return the world whose film a video is, or a part of whose films; None if it is none.
+    """Return the world that a video shows, if it was opened from the world's own files.
 
-    The folders and the names of a world's files hold all that makes it, and the manifest beside
-    each file tells that it is that one.
+    The names of a world's folders and files hold everything that is needed to draw it again. The
+    manifest beside each file proves that the file is of that world. None if it is of none.
     """
     parts = video.parts if isinstance(video, Playlist) else (video,)
     files = [part.path for part in parts if isinstance(part, VideoFile) and part.path is not None]
@@ -309,7 +297,7 @@ def world_of(video: Video) -> World | None:
     size = int(own["width"]), int(own["height"])
     home = files[0].absolute().parents[1]
     try:
-        made = world(
+        found = world(
             int(own["seed"]),
             video.duration_s,
             size=size,
@@ -319,6 +307,6 @@ def world_of(video: Video) -> World | None:
         )
     except InputError:
         return None
-    wanted = [made.clips[index] for index in made.order]
+    wanted = [found.clips[index] for index in found.order]
     is_world = len(wanted) == len(files) and all(map(Clip.is_file, wanted, files))
-    return made if is_world else None
+    return found if is_world else None

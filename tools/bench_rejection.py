@@ -27,8 +27,8 @@ from atlaskit.agents.schemas import MOST_STRETCHES
 from atlaskit.agents.settings import BEST
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.intervals import paired
+from atlaskit.evaluation.metrics.grounding import rejection
 from atlaskit.evaluation.metrics.measure import Scored
-from atlaskit.evaluation.metrics.rejection import rejection
 from atlasworld.oracle.looks import LASTS_S
 from atlasworld.questions import ABSENTS
 from atlasworld.ranges import RANGES, seeds
@@ -50,8 +50,8 @@ class Asked:
     rate: float
     scored: Scored
     calls: int
-    told: int
-    """The calls that a search for what is not there takes, told beforehand."""
+    foretold: int
+    """The calls that a search for something absent is expected to take."""
     before: float | None
     """The score where the answer "not there" was not offered; None for what is not there."""
 
@@ -84,9 +84,10 @@ def asked_of(seed: int) -> list[Asked]:
                     )
                     before = plain.score(ak.ask(world.drawn, plain, **how).prediction)  # type: ignore[arg-type]
                 scored = Scored(question, str(seed), {}, result.prediction)
-                k, votes = int(result.settings["k"]), int(result.settings["votes"])
-                told = calls_of_a_no(question, world.drawn.duration_s, k, LASTS_S, votes)
-                found.append(Asked(hours, rate, scored, result.total.calls, told, before))
+                k = int(result.settings["k"])
+                votes = int(result.settings["votes"])
+                foretold = calls_of_a_no(question, world.drawn.duration_s, k, LASTS_S, votes)
+                found.append(Asked(hours, rate, scored, result.total.calls, foretold, before))
     return found
 
 
@@ -94,7 +95,7 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
         "| hours | oracle | n | rejection F1 | goal | false positives | false rejections "
-        "| loss on what is there, points | calls of a no, of those told | within |"
+        '| loss on what is there, points | calls of a "not there", of those predicted | within |'
     )
     yield "|---:|---:|---:|---|---:|---|---|---|---:|---:|"
     for hours in HOURS:
@@ -111,7 +112,7 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
             loss = paired(losses, [each.scored.video for each in there], are_shares=False).interval
             noes = [each for each in rows if each.before is None]
             calls = statistics.mean(each.calls for each in noes)
-            within = statistics.mean(each.calls <= each.told for each in noes)
+            within = statistics.mean(each.calls <= each.foretold for each in noes)
             cells = [
                 str(hours),
                 f"{rate:g}",
@@ -124,7 +125,7 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
             ]
             cells += [
                 bounded(loss, ".1f"),
-                f"{calls:.1f} of {statistics.mean(each.told for each in noes):.1f}",
+                f"{calls:.1f} of {statistics.mean(each.foretold for each in noes):.1f}",
                 f"{within:.0%}",
             ]
             yield f"| {' | '.join(cells)} |"

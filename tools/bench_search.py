@@ -220,9 +220,9 @@ def growth(rows: list[tuple[float, int, bool, int]]) -> Iterator[str]:
     calls = []
     for duration_s, name in ((MINUTES_10, "10 minutes"), (HOURS_10, "10 hours")):
         group = [row for row in rows if row[0] == duration_s]
-        _, seeds, right, made = zip(*group, strict=True)
-        calls.append(statistics.mean(made))
-        yield f"| {name} | {len(group)} | {share(right, seeds)} | {amount(made, seeds)} |"
+        _, seeds, right, counts = zip(*group, strict=True)
+        calls.append(statistics.mean(counts))
+        yield f"| {name} | {len(group)} | {share(right, seeds)} | {amount(counts, seeds)} |"
     yield f"| 60 times as long | | | {calls[1] / calls[0]:.2f} × |"
 
 

@@ -28,6 +28,7 @@ from atlaskit.agents.budget import Allotment
 from atlaskit.agents.run import Run
 from atlaskit.agents.schemas import Confidence, one_of, reply_model
 from atlaskit.agents.worker import Task, Worker
+from atlaskit.benchmarks.case import Case
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM, build_payload, sampling_parameters
 from atlaskit.models.protocol import CallControl, Message, Reply, Request, Transit, Usage
@@ -172,11 +173,9 @@ def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
 
 def nano_rate(vlm: ak.VLM, first_seed: int, worlds: int) -> float:
     """Return nano's calls a second while it answers questions about ten-minute worlds."""
-    made = [
-        aw.world(first_seed + number, 600, questions=QUESTIONS_PER_WORLD)
-        for number in range(worlds)
-    ]
-    cases = [case for world in made for case in world.cases(drawn=True)]
+    cases = list[Case]()
+    for seed in range(first_seed, first_seed + worlds):
+        cases += aw.world(seed, 600, questions=QUESTIONS_PER_WORLD).cases(drawn=True)
     began = time.perf_counter()
     table = ak.evaluate(
         cases,

@@ -9,7 +9,7 @@ paper and settings. It must stand, rounded as the page rounds it, in one of
 
 Not read: docs/measurements.md, which is itself what bench and commands print; docs/example.md,
 which `tools/example.py` fills in (`tests/project/test_pages.py` holds it to its run); and the
-decision records, which say what was seen on their day of code that is mostly gone.
+decision records, whose numbers are of their day.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,16 +31,16 @@ PAGES = [
     ROOT / "nano/README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-MEASURED, RESULTS, BENCH = (
-    ROOT / "docs/measured.csv",
-    ROOT / "docs/results",
-    ROOT / "docs/measurements.md",
-)
+MEASURED = ROOT / "docs/measured.csv"
+RESULTS = ROOT / "docs/results"
+BENCH = ROOT / "docs/measurements.md"
 COLUMNS = {"what", "value", "n", "seeds", "command"}
 """What each row of docs/measured.csv has; means have `low` and `high` too."""
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "%": 0.01}
 NUMBER = re.compile(
-    r"(?<![\w.,–§-])([−-]?\d[\d,]*(?:\.\d+)?)(?:(?:–| to | and )([−-]?\d[\d,]*(?:\.\d+)?))?\s?([KM%](?!\w))?(?!\.?\d)"
+    r"(?<![\w.,–§-])([−-]?\d[\d,]*(?:\.\d+)?)"
+    r"(?:(?:–| to | and )([−-]?\d[\d,]*(?:\.\d+)?))?"
+    r"\s?([KM%](?!\w))?(?!\.?\d)"
 )
 """A number or a pair of them, and their unit."""
 LEFT_OUT = re.compile(
@@ -46,13 +48,15 @@ LEFT_OUT = re.compile(
 )
 """Code, tables that the plan fills, addresses and descriptions of pictures."""
 OF_THE_PAPER = re.compile(r"\*\*(?:Claims?|Paper)\*\*")
-"""Where a paragraph begins to tell what the paper says."""
+"""Marks the claims of the paper at the end of a paragraph."""
 SETTING = re.compile(
-    r"(?:miss(?:es)?|mistakes?|rate of|chance(?: is)?|K =|cells? of|below|than|goal|\b\w*[A-Z]\w*)\s*$"
+    r"(?:miss(?:es)?|mistakes?|rate of|chance(?: is)?|K =|cells? of|below|than|goal"
+    r"|\b\w*[A-Z]\w*)\s*$"
 )
 """Words right before a number that is set, published or a version, and not measured."""
 OTHER = re.compile(
-    r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|,? (?:resampled|clustered|a bootstrap)|points)"
+    r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|points"
+    r"|,? (?:resampled|clustered|a bootstrap))"
 )
 """What follows the size of a file or a figure, a duration, a bound, or the level of intervals."""
 
@@ -91,22 +95,19 @@ def sections_of(page: Path) -> Iterator[tuple[str, str, str]]:
     """Yield heading, whole text, and text without code and claims of the paper of each section."""
     for section in re.split(r"^(?=#{2,3} )", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
         parts = LEFT_OUT.sub(" ", section).split("\n\n")
-        told = [OF_THE_PAPER.split(part)[0] for part in parts]
-        yield section.partition("\n")[0].strip("# "), section, "\n\n".join(told)
+        own = [OF_THE_PAPER.split(part)[0] for part in parts]
+        yield section.partition("\n")[0].strip("# "), section, "\n\n".join(own)
 
 
 def known_to(section: str, page: str) -> list[float]:
     """Return the values in the tables that a section, or else its page, names, and all measured."""
-    known = [value for row in measured() for value in row_values(row)]
+    known = list[float]()
+    for row in measured():
+        known += numbers_of(row[name] for name in ("value", "low", "high"))
     for number in re.findall(r"ONLY=(\d\d)", section) or re.findall(r"ONLY=(\d\d)", page):
         for path in sorted(RESULTS.glob(f"{number}_*.csv")):
             with path.open(encoding="utf-8", newline="") as file:
-                known += [
-                    value
-                    for row in csv.reader(file)
-                    for cell in row
-                    if (value := as_number(cell)) is not None
-                ]
+                known += numbers_of(chain.from_iterable(csv.reader(file)))
     for anchor in re.findall(r"measurements\.md#([\w-]+)", section):
         known += [number.value for number in numbers_in(LEFT_OUT.sub(" ", bench()[anchor]))]
     return known
@@ -128,29 +129,25 @@ def measured() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def row_values(row: dict[str, str]) -> list[float]:
-    """Return value, low and high of a row."""
-    return [
-        value for name in ("value", "low", "high") if (value := as_number(row[name])) is not None
-    ]
-
-
-def as_number(cell: str) -> float | None:
-    """Return the number in a cell of a table, None if it holds none."""
-    try:
-        return float(cell)
-    except ValueError:
-        return None
+def numbers_of(cells: Iterable[str]) -> Iterator[float]:
+    """Yield the number in each cell of a table that holds one."""
+    for cell in cells:
+        with suppress(ValueError):
+            yield float(cell)
 
 
 def faults() -> Iterator[str]:
     """Yield a sentence for each number that no table has, and each row that says too little."""
     for row in measured():
-        if lacking := sorted(name for name in COLUMNS if not row.get(name)):
+        lacking = sorted(name for name in COLUMNS if not row.get(name))
+        if lacking:
             yield f"docs/measured.csv: {row['what']} has no {', '.join(lacking)}."
     for path in PAGES:
-        name, page = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-        for heading, section, text in () if name.startswith(NOT_READ) else sections_of(path):
+        name = path.relative_to(ROOT).as_posix()
+        page = path.read_text(encoding="utf-8")
+        if name.startswith(NOT_READ):
+            continue
+        for heading, section, text in sections_of(path):
             known = known_to(section, page)
             for number in numbers_in(text):
                 if not number.is_in(known):

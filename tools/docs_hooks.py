@@ -24,7 +24,7 @@ LOG = logging.getLogger("mkdocs.hooks.atlaskit")
 
 
 BOOSTS = {
-    **dict.fromkeys(("decisions/", "changelog"), 0.02),
+    "changelog": 0.02,
     **dict.fromkeys(("architecture", "contributing"), 0.1),
     **dict.fromkeys(("adding", "reference/", "trace"), 0.3),
     **dict.fromkeys(("assistants", "measurements", "reinforcement-learning"), 0.5),
@@ -33,9 +33,14 @@ BOOSTS = {
 
 
 def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:
-    """Expand the include and help comments of a page, and say how much it counts in the search."""
+    """Expand the include and help comments of a page, and say how much it counts in the search.
+
+    Decision records are for contributors, and the search leaves them out.
+    """
     boost = next((BOOSTS[start] for start in BOOSTS if page.file.src_uri.startswith(start)), 1)
     page.meta.setdefault("search", {})["boost"] = boost
+    if page.file.src_uri.startswith("decisions/"):
+        page.meta["search"]["exclude"] = True
     markdown = re.sub(
         r"^<!-- include: (\S+) -->$",
         lambda match: read_root_file(match[1]),

@@ -7,10 +7,13 @@ on a synthetic video. Its prose is written by hand; this script writes what lies
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import atlaskit as ak
@@ -121,18 +124,20 @@ def fill(page: str, texts: dict[str, str]) -> str:
 
 def quotes(world: World, result: Result) -> dict[str, str]:
     """Return every text that the page quotes from the run, by name."""
-    video, total, trace = result.sheet.video, result.total, result.trace
-    root, deep = (
-        Grid(0.0, video.duration_s, result.settings["k"]),
-        Grid(0.0, video.duration_s, result.settings["k"], (0,)),
-    )
-    (task,), (decision,) = trace.of("task"), trace.of("decision")
-    frames, seen, black = (
-        round(video.duration_s * video.fps),
-        frames_seen(result),
-        len(black_cells(result)),
-    )
-    visits, is_ahead = trace.of("report"), trace.of("probe")[-1].ahead
+    video = result.sheet.video
+    total = result.total
+    trace = result.trace
+    root = Grid(0.0, video.duration_s, result.settings["k"])
+    opened = Grid(0.0, video.duration_s, result.settings["k"], (0,))
+    (task,) = trace.of("task")
+    (decision,) = trace.of("decision")
+    frames = round(video.duration_s * video.fps)
+    seen = frames_seen(result)
+    black = len(black_cells(result))
+    visits = trace.of("report")
+    unused = ""
+    if trace.of("probe")[-1].ahead:
+        unused = "The last probe was made for a round that did not take place."
     return {
         "question": QUESTION,
         "world_seed": str(WORLD_SEED),
@@ -143,7 +148,7 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "frames": f"{frames:,}",
         "fps": f"{video.fps:g}",
         "root_cell_s": f"{root.resolution_s:.1f}",
-        "opened_cell_s": f"{deep.resolution_s:.2f}",
+        "opened_cell_s": f"{opened.resolution_s:.2f}",
         "task": task.search_task,
         "traversal": task.traversal,
         "log": "\n".join(["", "```text", *log(result), "```", ""]),
@@ -151,9 +156,7 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "visits": str(len(visits)),
         "empty_visits": str(sum(not visit.kept for visit in visits)),
         "black": f"{black} of {root.size}",
-        "unused": "The last probe was made for a round that did not take place."
-        if is_ahead
-        else "",
+        "unused": unused,
         "overlooked": overlooked(world, result),
         "evidence": f"\n{evidence_table(world, result)}\n",
         "kept": str(len(result.evidence)),
@@ -197,21 +200,22 @@ def frames_seen(result: Result) -> int:
     Evidence frames and stills need not be counted: each was in a view before.
     """
     video = result.sheet.video
-    grids = [Grid(0.0, video.duration_s, result.settings["k"], path) for path in grids_seen(result)]
-    return len({int(cell.midpoint_s * video.fps) for grid in grids for cell in grid.cells})
+    frames = set[int]()
+    for path in grids_seen(result):
+        grid = Grid(0.0, video.duration_s, result.settings["k"], path)
+        frames.update(int(cell.midpoint_s * video.fps) for cell in grid.cells)
+    return len(frames)
 
 
 def evidence_table(world: World, result: Result) -> str:
     """Return the scratchpad as a Markdown table with the number of the star in each frame."""
     spans = sorted(world.question(QUESTION).positions_s)
-    rounds = {
-        item.label: report.round for report in result.trace.of("report") for item in report.kept
-    }
+    rounds = dict[str, int]()
+    for report in result.trace.of("report"):
+        rounds |= {item.label: report.round for item in report.kept}
     rows = ["| label | time | round | star | description |", "|---|---|---|---|---|"]
     for item in result.evidence:
-        star = next(
-            n for n, (start_s, end_s) in enumerate(spans, 1) if start_s <= item.timestamp_s < end_s
-        )
+        star = bisect_right(spans, (item.timestamp_s, math.inf))
         rows.append(
             f"| [{item.label}] | {clock(item.timestamp_s)} | {rounds[item.label]} | {star} | "
             f"{item.description} |"
@@ -223,19 +227,17 @@ def overlooked(world: World, result: Result) -> str:
     """Return a sentence about the cells that are black although a star is on screen in them."""
     cells = Grid(0.0, result.sheet.video.duration_s, result.settings["k"]).cells
     spans = world.question(QUESTION).positions_s
-    missed = [
-        cell
-        for cell in cells
-        if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)
-    ]
-    visible = [
-        str(cell.index) for cell in missed if any(a <= cell.midpoint_s < b for a, b in spans)
-    ]
+    black = black_cells(result)
+    missed = list[str]()
+    visible = list[str]()
+    for cell in cells:
+        if cell.index in black and any(cell.overlaps(*span) for span in spans):
+            missed.append(str(cell.index))
+            if any(start_s <= cell.midpoint_s < end_s for start_s, end_s in spans):
+                visible.append(str(cell.index))
     if not missed:
         return "In this run no black cell contains a star."
-    cells_text = (
-        f"cell{'s' if len(missed) > 1 else ''} {' and '.join(str(cell.index) for cell in missed)}"
-    )
+    cells_text = f"cell{'s' if len(missed) > 1 else ''} {' and '.join(missed)}"
     before = f" (the root grid even shows it in {' and '.join(visible)})" if visible else ""
     return (
         f"In this run a yellow star is on screen during {cells_text}{before}, and the oracle "
@@ -247,46 +249,42 @@ def overlooked(world: World, result: Result) -> str:
 def lie(world: World, result: Result) -> str:
     """Return a sentence about an evidence frame with a misleading subtitle; "" if there is none."""
     lies = [line.text for line in world.script.lines if line.misleading]
-    misled = [
-        (item.label, text) for item in result.evidence for text in lies if text in item.subtitle
-    ]
-    if not misled:
-        return ""
-    label, text = misled[0]
-    return (
-        f"The subtitle of [{label}] says “{text}”, which is false: only what a frame shows counts."
-    )
+    for item, text in product(result.evidence, lies):
+        if text in item.subtitle:
+            said = f"The subtitle of [{item.label}] says “{text}”, which is false"
+            return f"{said}: only what a frame shows counts."
+    return ""
 
 
 def twice(world: World, result: Result) -> str:
     """Return the groups of evidence frames that show the same star."""
     pad = result.evidence
-    groups = [
-        [f"[{item.label}]" for item in pad.within(*span)]
-        for span in world.question(QUESTION).positions_s
-    ]
-    shared = [" and ".join(labels) for labels in groups if len(labels) > 1]
+    shared = list[str]()
+    for span in world.question(QUESTION).positions_s:
+        labels = [f"[{item.label}]" for item in pad.within(*span)]
+        if len(labels) > 1:
+            shared.append(" and ".join(labels))
     return f"{', '.join(shared)} do" if shared else "none do"
 
 
 def log(result: Result) -> Iterator[str]:
     """Yield the lines of a run's log; each round is a heading and indented lines."""
-    dead_zones, size = DeadZones(), result.settings["k"] ** 2
+    dead_zones = DeadZones()
+    size = result.settings["k"] ** 2
     for number in range(1, result.rounds + 1):
         yield f"round {number}"
-        # made in this round, or ahead, beside the workers of the round before
-        for probe in [
-            probe for probe in result.trace.of(Probe) if probe.round + probe.ahead == number
-        ]:
-            yield f"  probe     {_probe_line(probe, number)}"
-        reports = [report for report in result.trace.of(Report) if report.round == number]
-        reviews = [review for review in result.trace.of(Review) if review.round == number]
-        for report in reports:
-            yield f"  worker {report.worker}  {_visit_line(report, result)}"
-        for review in reviews:
-            yield f"  review    {_review_line(review)}"
-        dead_zones = dead_zones.add_all(span for report in reports for span in report.dead_s)
-        dead_zones = dead_zones.add_all(span for review in reviews for span in review.dead_s)
+        for probe in result.trace.of(Probe):
+            # Made in this round, or ahead, beside the workers of the round before.
+            if probe.round + probe.ahead == number:
+                yield f"  probe     {_probe_line(probe, number)}"
+        for report in result.trace.of(Report):
+            if report.round == number:
+                yield f"  worker {report.worker}  {_visit_line(report, result)}"
+                dead_zones = dead_zones.add_all(report.dead_s)
+        for review in result.trace.of(Review):
+            if review.round == number:
+                yield f"  review    {_review_line(review)}"
+                dead_zones = dead_zones.add_all(review.dead_s)
         yield f"  black     {len(black_cells(result, dead_zones))} of {size} cells"
 
 
@@ -308,15 +306,15 @@ def _visit_line(report: Report, result: Result) -> str:
     """Return the region of a visit, the actions in it, and what it changed in memory."""
     start_s, end_s = report.interval_s
     region = f"cell {'/'.join(map(str, report.path)):<3} {clock(start_s):>7}–{clock(end_s):<7}"
-    steps = (
-        step
-        for step in result.trace.of(Step)
-        if (step.round, step.worker) == (report.round, report.worker)
-    )
-    actions = " → ".join(step.action.name for step in steps)
+    actions = list[str]()
+    for step in result.trace.of(Step):
+        if (step.round, step.worker) == (report.round, report.worker):
+            actions.append(step.action.name)
     evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in report.kept)
-    outcome = f"kept {evidence}" if evidence else "ruled out" if report.dead_s else "nothing new"
-    return f"{region}  {actions:<26}  {outcome}"
+    outcome = "ruled out" if report.dead_s else "nothing new"
+    if evidence:
+        outcome = f"kept {evidence}"
+    return f"{region}  {' → '.join(actions):<26}  {outcome}"
 
 
 def _review_line(review: Review) -> str:

@@ -22,7 +22,10 @@ LORA = LoraConfig(
     r=16,
     lora_alpha=32,
     # Only layers of the language model: the vision tower of a large model needs no training here.
-    target_modules=r"^(?!.*(visual|vision)).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)$",
+    target_modules=(
+        r"^(?!.*(visual|vision)).*"
+        r"\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)$"
+    ),
     task_type="CAUSAL_LM",
 )
 

@@ -34,11 +34,9 @@ def imported(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = (
-                [f"atlaskit.{each.name}" for each in node.names]
-                if node.module == "atlaskit"
-                else [node.module]
-            )
+            names = [node.module]
+            if node.module == "atlaskit":
+                names = [f"atlaskit.{each.name}" for each in node.names]
             yield from (name for name in names if name.startswith("atlaskit."))
         elif isinstance(node, ast.Import):
             yield from (each.name for each in node.names if each.name.startswith("atlaskit."))
@@ -48,25 +46,27 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def imports(folder: Path) -> tuple[Edges, dict[str, int]]:
     """Return each package's imports of other packages, and its number of modules."""
-    edges, modules = dict[str, set[str]](), dict[str, int]()
+    edges = dict[str, set[str]]()
+    modules = dict[str, int]()
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts
         package = package_of(".".join(parts))
         if package in UNDRAWN:
             continue
         modules[package] = modules.get(package, 0) + (parts[-1] != "__init__")
-        targets = {
-            package_of(name) for name in imported(ast.parse(path.read_text(encoding="utf-8")))
-        }
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        targets = {package_of(name) for name in imported(tree)}
         edges.setdefault(package, set()).update(targets - {package} - UNDRAWN)
     return edges, modules
 
 
 def reachable(edges: Edges, start: str) -> set[str]:
     """Return the packages that a package imports, directly or indirectly."""
-    seen, pending = set[str](), list(edges[start])
+    seen = set[str]()
+    pending = list(edges[start])
     while pending:
-        if (each := pending.pop()) not in seen:
+        each = pending.pop()
+        if each not in seen:
             seen.add(each)
             pending += edges[each]
     return seen
@@ -79,9 +79,13 @@ def reduced(edges: Edges) -> Edges:
         SystemExit: If packages import one another in a cycle.
     """
     below = {each: reachable(edges, each) for each in edges}
-    if cycle := sorted(each for each in edges if each in below[each]):
+    cycle = sorted(each for each in edges if each in below[each])
+    if cycle:
         sys.exit(f"These packages import one another in a cycle: {', '.join(cycle)}.")
-    return {a: {b for b in edges[a] if not any(b in below[c] for c in edges[a])} for a in edges}
+    direct: Edges = {}
+    for a, targets in edges.items():
+        direct[a] = {b for b in targets if not any(b in below[c] for c in targets)}
+    return direct
 
 
 def layers_of(edges: Edges) -> dict[str, int]:

@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,24 +64,22 @@ def lint(scripts: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
         scripts: The joined scripts, by the name of their page.
         files: The texts that they are joined from, by path.
     """
-    first_lines = {
-        page: {
-            path: script[: script.index(text)].count("\n")
-            for path, text in files.items()
-            if text in script
-        }
-        for page, script in scripts.items()
-    }
-    pages_of = {path: sum(path in found for found in first_lines.values()) for path in files}
-    counts = dict[Finding, int]()
+    first_lines = dict[str, dict[str, int]]()
+    pages_of = Counter[str]()
+    for page, joined in scripts.items():
+        first_lines[page] = {}
+        for path, text in files.items():
+            if text in joined:
+                first_lines[page][path] = joined[: joined.index(text)].count("\n")
+                pages_of[path] += 1
+    counts = Counter[Finding]()
     for page, diagnostic in _diagnostics(scripts):
-        finding = _finding(diagnostic, page, first_lines[page])
-        counts[finding] = counts.get(finding, 0) + 1
-    return sorted(
-        finding
-        for finding, count in counts.items()
-        if finding.rule != UNUSED or count >= pages_of[finding.file]
-    )
+        counts[_finding(diagnostic, page, first_lines[page])] += 1
+    findings = list[Finding]()
+    for finding, count in counts.items():
+        if finding.rule != UNUSED or count >= pages_of[finding.file]:
+            findings.append(finding)
+    return sorted(findings)
 
 
 def _diagnostics(scripts: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
@@ -100,13 +99,10 @@ def _diagnostics(scripts: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
 def _finding(diagnostic: Mapping[str, Any], page: str, first_lines: Mapping[str, int]) -> Finding:
     """Return a finding in the joined script of a page as one in the file it comes from."""
     line = diagnostic["labels"][0]["span"]["line"]
-    rule, words = diagnostic.get("code", "syntax"), diagnostic["message"]
-    path = max(
-        (path for path, first in first_lines.items() if first < line),
-        key=first_lines.__getitem__,
-        default="",
-    )
-    return Finding(path or page, line - first_lines.get(path, 0), rule, words)
+    before = [path for path, first in first_lines.items() if first < line]
+    path = max(before, key=first_lines.__getitem__, default="")
+    rule = diagnostic.get("code", "syntax")
+    return Finding(path or page, line - first_lines.get(path, 0), rule, diagnostic["message"])
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "models.md")
 def cards() -> str:
     """Return the largest model of each card, as rows of a table."""
     rows = [
-        f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} |"
+        f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} | not tried |"
         for each in best_of_cards(sheet_size)
     ]
-    return "\n".join(["| hardware | model |", "|---|---|", *reversed(rows)])
+    return "\n".join(["| hardware | model | |", "|---|---|---|", *reversed(rows)])
 
 
 def models() -> str:

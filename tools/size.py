@@ -16,6 +16,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,22 +49,26 @@ class Size:
     @classmethod
     def of(cls, sources: list[str]) -> Size:
         """Return the figures of modules, given as text."""
-        trees = [ast.parse(source) for source in sources]
-        every = [node for tree in trees for node in code_nodes(tree)]
+        every = list[ast.AST]()
+        counts = Counter[str]()
+        names = Counter[str]()
+        functions = list[ast.FunctionDef | ast.AsyncFunctionDef]()
+        for node in chain.from_iterable(code_nodes(ast.parse(source)) for source in sources):
+            every.append(node)
+            counts.update(packing(node))
+            names.update(names_in(node))
+            if isinstance(node, FUNCTIONS):
+                functions.append(node)
         statements = sum(isinstance(node, ast.stmt) for node in every)
-        lengths = [length(node) for node in every if isinstance(node, FUNCTIONS)]
-        counts = Counter(name for node in every for name in packing(node))
-        names = Counter(name for node in every for name in names_in(node))
-        private = {
-            node.name for node in every if isinstance(node, FUNCTIONS) and is_private(node.name)
-        }
+        lengths = [length(function) for function in functions]
+        private = {function.name for function in functions if is_private(function.name)}
         return cls(
             modules=len(sources),
             nodes=len(every),
             packed={name: 1000 * counts[name] / max(1, statements) for name in PACKED},
             median=statistics.median(lengths) if lengths else 0,
             ninetieth=sorted(lengths)[len(lengths) * 9 // 10] if lengths else 0,
-            wide=sum(len(line) > WIDE for source in sources for line in source.splitlines()),
+            wide=sum(len(line) > WIDE for line in "\n".join(sources).splitlines()),
             used_once=sum(names[name] == 1 for name in private),
         )
 
@@ -149,36 +154,22 @@ def rooms() -> dict[str, list[str]]:
 def keywords_of_ask() -> int:
     """Return how many parameters `ask` has after the question and its choices."""
     tree = ast.parse((ROOT / "atlaskit" / "agents" / "search.py").read_text("utf-8"))
-    (ask,) = (
-        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "ask"
-    )
-    return len(ask.args.kwonlyargs)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return len(functions["ask"].args.kwonlyargs)
 
 
 def anchor_texts(package: str, distribution: str) -> list[str]:
     """Return the texts of a package from the wheel that pip downloads; [] if it cannot."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--dest",
-            folder,
-            distribution,
-        ]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        command = [*pip, "--dest", folder, distribution]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         texts = list[str]()
         for wheel in Path(folder).glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
                 for name in archive.namelist():
-                    if (
-                        name.startswith(f"{package}/")
-                        and name.endswith(".py")
-                        and "test" not in name
-                    ):
+                    is_code = name.startswith(f"{package}/") and name.endswith(".py")
+                    if is_code and "test" not in name:
                         texts.append(archive.read(name).decode("utf-8"))
         return texts
 
@@ -195,7 +186,7 @@ def main() -> None:
     print(HEADING)
     for room in sorted(texts, key=lambda room: -Size.of(texts[room]).nodes):
         print(Size.of(texts[room]).row(room))
-    print(Size.of([text for each in texts.values() for text in each]).row("atlaskit"))
+    print(Size.of(list(chain.from_iterable(texts.values()))).row("atlaskit"))
     guest = [path.read_text("utf-8") for path in sorted((ROOT / "atlasworld").rglob("*.py"))]
     print(Size.of(guest).row("atlasworld"))
     for package, distribution in ANCHORS.items():

@@ -1,4 +1,4 @@
-"""Budget accounting: what a run may spend, what it has spent, and each worker's share of the rest.
+"""Budget accounting: the limits of a run, its usage so far, and each worker's share of the rest.
 
 Budgets are hard. Calls, tokens, USD and seconds are counted with retries included. A run exceeds a
 limit by at most the calls that are in flight when it is reached, because a call cannot be undone.
@@ -70,12 +70,14 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
-            if name == "prices":
+            if name == "prices" or limit is None:
                 continue
-            is_whole = name not in ("seconds", "usd")
-            types = (int,) if is_whole else (int, float)
-            if limit is not None and not (type(limit) in types and 0 < limit < math.inf):
-                kind = "whole number" if is_whole else "number"
+            types: tuple[type, ...] = (int,)
+            kind = "whole number"
+            if name in ("seconds", "usd"):
+                types = (int, float)
+                kind = "number"
+            if type(limit) not in types or not 0 < limit < math.inf:
                 raise InputError(
                     f"{name} of a budget must be a positive {kind}, or None for no limit; got "
                     f"{limit!r:.80}."
@@ -93,21 +95,19 @@ class Budget:
 
     def __repr__(self) -> str:
         """Return the limits, and prices only if any are set: keys of timings include this text."""
-        own = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("usd", "prices") or value is not None
-        }
-        return f"Budget({', '.join(f'{name}={value!r}' for name, value in own.items())})"
+        shown = list[str]()
+        for name, value in vars(self).items():
+            if name not in ("usd", "prices") or value is not None:
+                shown.append(f"{name}={value!r}")
+        return f"Budget({', '.join(shown)})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a run's settings record them: prices only if any are set."""
-        limits = {
-            name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")
-        }
-        if self.prices is None:
-            return limits
-        return {**limits, "usd": self.usd, "prices": self.prices.recorded()}
+        limits = vars(self).copy()
+        del limits["usd"], limits["prices"]
+        if self.prices is not None:
+            limits |= {"usd": self.usd, "prices": self.prices.recorded()}
+        return limits
 
     def amounts(self, usage: Usage) -> dict[Amount, float]:
         """Return the amount of tokens, for each way of counting; 0 USD without prices."""
@@ -115,8 +115,13 @@ class Budget:
         return {"tokens": usage.tokens, "effective_tokens": usage.effective_tokens, "usd": usd}
 
     def limits(self) -> dict[Amount, float]:
-        """Return the limits on tokens, for each way of counting."""
-        return {name: limit for name in AMOUNTS if (limit := getattr(self, name)) is not None}
+        """Return the limits on tokens, for each way of counting that has one."""
+        limits = dict[Amount, float]()
+        for name in AMOUNTS:
+            limit = getattr(self, name)
+            if limit is not None:
+                limits[name] = limit
+        return limits
 
 
 def check_budget(budget: object) -> None:
@@ -149,7 +154,7 @@ class Allotment:
 
 @dataclass
 class Meter:
-    """Counts what a run costs, by role, and compares it with the run's budget.
+    """Counts the usage of a run, by role, and compares it with the run's budget.
 
     Threads may charge it at once: it adds up and keeps the most, so their order does not matter.
     """
@@ -162,7 +167,7 @@ class Meter:
     started_s: float = field(default_factory=now_s)
     """When the run began, by `now_s`."""
     cancel: threading.Event = field(default_factory=threading.Event)
-    """Set when the run is interrupted."""
+    """Is set when the run is interrupted."""
     largest: dict[Role, dict[Amount, float]] = field(init=False)
     """The largest call of each role, for each way of counting."""
 
@@ -195,14 +200,18 @@ class Meter:
 
     def calls_left(self) -> int | None:
         """Return how many calls the budget still allows, None without a limit."""
-        return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
+        if self.budget.calls is None:
+            return None
+        return max(0, self.budget.calls - self.total.calls)
 
     def attempts(self, is_decision: bool) -> int:
         """Return how many attempts a call may take; only decisions take the last DECISION_CALLS."""
         left = self.calls_left()
         if left is None:
             return MAX_ATTEMPTS
-        return max(1, min(MAX_ATTEMPTS, left - DECISION_CALLS * (not is_decision)))
+        if not is_decision:
+            left -= DECISION_CALLS
+        return max(1, min(MAX_ATTEMPTS, left))
 
     def tokens_left(self) -> dict[Amount, float]:
         """Return the tokens that workers may still use, for each way of counting that has a limit.
@@ -211,13 +220,11 @@ class Meter:
         """
         spent = self.budget.amounts(self.total)
         default = self.budget.amounts(DEFAULT_CALL)
-        reserved = {
-            name: 2 * most or default[name] for name, most in self.largest["master"].items()
-        }
-        return {
-            name: max(0, limit - spent[name] - reserved[name])
-            for name, limit in self.budget.limits().items()
-        }
+        left = dict[Amount, float]()
+        for name, limit in self.budget.limits().items():
+            reserved = 2 * self.largest["master"][name] or default[name]
+            left[name] = max(0, limit - spent[name] - reserved)
+        return left
 
     def is_out_of_time(self) -> bool:
         """Return whether the time is too short to go on, or the run was interrupted.
@@ -241,7 +248,9 @@ class Meter:
         if self.is_out_of_time():
             return "seconds"
         calls_left = self.calls_left()
-        return "calls" if calls_left is not None and calls_left <= RESERVED_CALLS else None
+        if calls_left is not None and calls_left <= RESERVED_CALLS:
+            return "calls"
+        return None
 
     def can_decide(self) -> bool:
         """Return whether the budget allows one more call, for the decision."""
@@ -274,23 +283,20 @@ class Meter:
         """
         calls = self.calls_left()
         tokens = self.tokens_left()
-        n_workers = len(steps)
         largest = self.largest["worker"]
-        if tokens:
-            affordable = [
-                int(left // largest[name]) for name, left in tokens.items() if largest[name]
-            ]
-            n_workers = max(1, min(n_workers, *affordable)) if self.used["worker"].calls else 1
-        shares = list(steps[:n_workers])
-        if calls is not None:
-            free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
-            shares = [
-                min(share, free // n_workers + (i < free % n_workers))
-                for i, share in enumerate(shares)
-            ]
+        n_workers = len(steps)
+        if tokens and not self.used["worker"].calls:
+            n_workers = 1
+        for name, left in tokens.items():
+            if largest[name]:
+                n_workers = max(1, min(n_workers, int(left // largest[name])))
         token_shares = {name: left / n_workers for name, left in tokens.items()}
-        return [
-            Allotment(share, share == planned, token_shares, largest)
-            for share, planned in zip(shares, steps, strict=False)
-            if share > 0
-        ]
+        allotments = list[Allotment]()
+        for worker, planned in enumerate(steps[:n_workers]):
+            share = planned
+            if calls is not None:
+                free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
+                share = min(planned, free // n_workers + (worker < free % n_workers))
+            if share > 0:
+                allotments.append(Allotment(share, share == planned, token_shares, largest))
+        return allotments

@@ -1,5 +1,5 @@
-"""`Index`: search among the records of clips, or other texts about a video, by words (BM25);
-`nearest` and `cosines`: by vectors.
+"""Search among the records of clips, or other texts about a video: `Index` by words (BM25),
+`nearest` and `cosines` by vectors.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class Index(Generic[Found]):
 
     def scores(self, query: str) -> np.ndarray:
         """Return the score of each clip for a query, 0 or more."""
-        if self._bm25 is None or not (tokens := words(query)):
+        tokens = words(query)
+        if self._bm25 is None or not tokens:
             return np.zeros(len(self.clips))
         return np.asarray(self._bm25.get_scores(tokens))
 
@@ -137,11 +138,8 @@ def _word() -> re.Pattern[str]:
 
     In scripts that are written without spaces, a word is a character.
     """
-    marks = "".join(
-        mark
-        for mark in map(chr, range(0x300, 0x3000))
-        if unicodedata.category(mark).startswith("M")
-    )
+    characters = map(chr, range(0x300, 0x3000))
+    marks = "".join(each for each in characters if unicodedata.category(each).startswith("M"))
     return re.compile(rf"[぀-ヿ㐀-鿿가-힯]|[^\W_](?:[^\W_]|[{marks}])*")
 
 

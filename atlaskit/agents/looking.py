@@ -1,10 +1,9 @@
-"""The search by looks, from top to bottom: plan, look, merge, judge.
+"""The search by looks, from top to bottom: plan, look, merge, review.
 
-A region is a stretch of the video and a step: one sheet over any interval, in as many cells as the
-step takes. The tree of cells remains the map that displays show; a search by looks can open any
-stretch. One record says which parts were seen and how finely (`Seen`). It decides which sheets a
-requested stretch still needs, which part the sweep shows next, and which parts are not shown
-again.
+In this search a region is a stretch of the video and a step, the seconds between two frames: one
+sheet over any interval, with as many cells as the step requires. `Seen` records which parts were
+shown and how finely. It decides which sheets a requested stretch still needs, which parts the sweep
+through the rest shows next, and which parts are not shown again.
 
 `Looking.explore` is the search; each of its steps is a method below it, in this order. The promises
 are those of `loop`: the order of replies does not matter, a failed call costs a step and no
@@ -14,11 +13,11 @@ stretch, and budgets are hard.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
 from atlaskit.agents.budget import Allotment
@@ -39,7 +38,7 @@ from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
 from atlaskit.models.protocol import MAX_ATTEMPTS, ModelError, Refused, Reply, Usage
 from atlaskit.runs import events
-from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord, paid
+from atlaskit.runs.events import SheetRecord, SortieRecord, UnfollowedRecord, ViewRecord, paid
 from atlaskit.runs.result import Result
 
 SHEETS = 4
@@ -49,9 +48,11 @@ LOOK_CALLS = 2
 LASTS_S = 4.0
 """Assumed duration, in seconds, of the event that is searched for, if the plan gives none."""
 MOST_CLOSER = 2
-"""The most times that the whole is searched again at half the step, if a review wants it."""
+"""How often the whole is searched again at half the step, if reviews ask for it."""
 MOST_FAILURES = 2
 """Failed looks after which a stretch is left out."""
+OVER = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
+"""Why the search is over, for the prompt of the decision, by its stop."""
 
 Source = Literal["plan", "look", "review", "sweep"]
 
@@ -63,6 +64,11 @@ class Wish(NamedTuple):
     end_s: float
     by: Source
 
+    @property
+    def span_s(self) -> Span:
+        """The stretch in seconds."""
+        return self.start_s, self.end_s
+
 
 @dataclass(frozen=True)
 class Look:
@@ -72,22 +78,22 @@ class Look:
     """The stretches that it showed."""
     event: events.Look | events.Failure
     evidence: tuple[tuple[Evidence, ...], ...] = ()
-    """The frames that it kept of each; () for a look that failed."""
+    """The frames that it kept, by stretch; () for a look that failed."""
     is_silent: bool = False
     """Whether the call did not reach the model."""
     is_refused: bool = False
-    """Whether the server refused it."""
+    """Whether the server refused the call."""
     refusal: str = ""
     """The failure after which no call of the run can succeed; empty if there was none."""
 
     @property
     def region(self) -> Grid:
-        """Its first stretch."""
+        """The first stretch."""
         return self.grids[0]
 
     @property
     def events(self) -> tuple[events.Event, ...]:
-        """Its events, as those of a visit."""
+        """The one event of the look, in the form of a visit's events."""
         return (self.event,)
 
 
@@ -107,7 +113,7 @@ class Looking:
     scratchpad: Scratchpad = Scratchpad()
     """M+: the evidence."""
     dead_zones: DeadZones = DeadZones()
-    """M−: what was seen at the step of the search and holds no evidence."""
+    """M−: the intervals that were seen at the step of the search and hold no evidence."""
     seen: Seen = Seen()
     """How finely each part was shown."""
     notes: tuple[Note, ...] = ()
@@ -118,7 +124,7 @@ class Looking:
     grain_s: float = LASTS_S
     """The step at which the whole is searched."""
     closer: int = 0
-    """How often that step was halved."""
+    """How often the step was halved."""
     rounds: int = 0
     verdict: Reply | None = None
     """The reply that answers the question."""
@@ -132,7 +138,7 @@ class Looking:
     lost: DeadZones = DeadZones()
     """Stretches that are left out because looks at them failed too often."""
     room: int = SHEETS
-    """Sheets that one look shows at most; fewer after the server refused a look with so many."""
+    """Sheets that one look shows at most; fewer after the server refused a look as too large."""
 
     def __post_init__(self) -> None:
         self.run = self.master.run
@@ -141,48 +147,49 @@ class Looking:
     def answer(self) -> Result:
         """Explore, judge, and return the result."""
         stop = self.explore()
-        if self.verdict is None or (
-            (self.search.votes or 1) > 1 and not isinstance(self.verdict.answer, AbsentAnswer)
-        ):
+        is_voted_on = self.votes > 1 and not self.is_absent
+        if self.verdict is None or is_voted_on:
             self.decide(stop)
-        pad = self.scratchpad
         return self.run.end(
             stop,
             self.verdict,
             rounds=self.rounds,
-            evidence=pad,
+            evidence=self.scratchpad,
             dead_zones=self.dead_zones,
-            sheet=self.atlas.sheet(pad, most=len(pad)),
+            sheet=self.atlas.sheet(self.scratchpad, most=len(self.scratchpad)),
         )
 
     def explore(self) -> Stop:
         """Look in rounds until the search ends; return the reason."""
         meter = self.run.meter
-        if limit := meter.exhausted():
+        limit = meter.exhausted()
+        if limit:
             return limit
         self.plan()
         while True:
-            if stop := self.master.silence() or meter.exhausted():
+            stop = self.master.silence() or meter.exhausted()
+            if stop:
                 return stop
-            # Review the evidence once no requested stretch is left.
-            if self.is_due():
-                self.review()
-            # Choose the next sheets: requested stretches first, then the rest in order of time.
-            elif grids := self.next_sheets():
+            # Review new evidence once no requested stretch is left. Otherwise choose the next
+            # sheets: requested stretches first, then the rest in order of time.
+            grids = [] if self.is_due() else self.next_sheets()
+            if grids:
                 if self.rounds == self.search.max_rounds:
                     return "rounds"
                 self.rounds = self.master.round = self.rounds + 1
+                # Look at them in parallel, a few sheets for each worker, and merge what was found.
                 looks = self.send(grids)
                 self.merge(looks)
-                if stop := self.master.silence(looks):
+                stop = self.master.silence(looks)
+                if stop:
                     return stop
-            # Everything was seen: review once more, unless nothing is new.
             elif self.judged != self.matter:
                 self.review()
             else:
-                return "explored"
+                return "explored"  # all was seen, and the last review knew all of it
             if self.verdict is not None:
-                return "sufficient" if self.rounds + 1 >= self.search.min_rounds else "explored"
+                is_enough = self.rounds + 1 >= self.search.min_rounds  # the plan counts as a look
+                return "sufficient" if is_enough else "explored"
 
     def plan(self) -> None:
         """Show a sheet of the whole, and ask for search task, duration and first stretches.
@@ -193,39 +200,37 @@ class Looking:
         question = self.run.question
         for event in self.survey.record(question.text, self.atlas.root):
             self.run.log(event)
-        hints = self.survey.told(
-            question.text, root.view.grid, [cell.index for cell in root.view.cells]
-        )
+        hints = self.survey.hints_for(question.text, root.view.grid, range(root.view.grid.size))
         outcome = self.master.ask(PlanCall(question, root, hints, self.earlier))
+        shown = {"view": ViewRecord.of(root)}
         self.seen = self.seen.add(*self.root, self.atlas.root.resolution_s)
         self.search_task = question.text
         if isinstance(outcome, ModelError):
-            self.master.record(events.Plan, outcome, {"view": ViewRecord.of(root)})
+            self.master.record(events.Plan, outcome, shown)
             return
         answer = read(PlanReply, outcome.answer)
         (found,) = self.kept(answer.keep, [root])
+        grain_s = max(answer.lasts_s or LASTS_S, self.atlas.finest_s)
         self.search_task = answer.search_task
         self.settled_by = answer.settled_by
-        self.grain_s = min(
-            max(answer.lasts_s or LASTS_S, self.atlas.finest_s), self.atlas.root.span_s
-        )
+        self.grain_s = min(grain_s, self.atlas.root.span_s)
         self.scratchpad = self.scratchpad.add(found)
         self.ask_for(answer.look, "plan")
         self.master.record(
             events.Plan,
             outcome,
-            {"view": ViewRecord.of(root)},
+            shown,
             interval_s=self.root,
             reasoning=answer.reasoning,
             search_task=self.search_task,
             settled_by=self.settled_by,
             lasts_s=self.grain_s,
             found=self.scratchpad.items,
-            wanted_s=tuple(wish[:2] for wish in self.wishes),
+            wanted_s=tuple(wish.span_s for wish in self.wishes),
         )
 
     def next_sheets(self) -> list[Grid]:
-        """Remove the stretches of this round from the requested ones, and return them."""
+        """Return the sheets of the next round: those of requested stretches, or of the sweep."""
         most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.looks_at_once))
         grids = list[Grid]()
         waiting = list[Wish]()
@@ -238,7 +243,7 @@ class Looking:
             grids += needed[:room]
             waiting += [Wish(grid.start_s, grid.end_s, "sweep") for grid in needed[room:]]
             if not needed and wish.by != "sweep":
-                self.unfollowed += (UnfollowedRecord(interval_s=wish[:2], reason="seen"),)
+                self.unfollowed += (UnfollowedRecord(interval_s=wish.span_s, reason="seen"),)
         self.wishes = tuple(waiting)
         return grids or self.sweep(most)
 
@@ -246,8 +251,8 @@ class Looking:
     def looks_at_once(self) -> int:
         """The most looks of the next round.
 
-        Where one moment settles the answer, a round has twice as many as the one before it: what a
-        first look finds makes those beside it pointless.
+        Where one moment settles the answer, the first round has one look and each further round
+        twice as many, since the first finding makes further looks pointless.
         """
         if self.settled_by == "all":
             return self.workers
@@ -256,8 +261,12 @@ class Looking:
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
         """Return the sheets of those parts of a stretch that were not yet seen so finely.
 
-        It is seen at the step of the search if a few sheets suffice for that, and as finely as one
-        sheet shows it otherwise.
+        The stretch is shown at the step of the search if a few sheets suffice for that. Otherwise
+        it is shown as finely as one sheet can.
+
+        Args:
+            wish: The stretch.
+            planned: The sheets that the round already has.
         """
         seen = self.seen
         for grid in planned:
@@ -266,16 +275,17 @@ class Looking:
         step_s = whole.resolution_s
         if self.grain_s < step_s and whole.span_s <= SHEETS * self.atlas.root.size * self.grain_s:
             step_s = self.grain_s
-        parts = seen.unseen(whole.start_s, whole.end_s, step_s)
-        return [grid for part in parts for grid in self.cut(part, step_s)]
+        return self.sheets_over(seen.unseen(whole.start_s, whole.end_s, step_s), step_s)
 
-    def cut(self, stretch: Span, step_s: float) -> Iterator[Grid]:
-        """Yield the sheets that show a stretch at a step, of equal lengths."""
-        start_s, end_s = stretch
-        count = max(1, math.ceil((end_s - start_s) / (step_s * self.atlas.root.size) - 1e-6))
-        edges = [start_s + (end_s - start_s) * part / count for part in range(count)]
-        for a, b in pairwise([*edges, end_s]):
-            yield self.atlas.over(a, b, step_s)
+    def sheets_over(self, stretches: Iterable[Span], step_s: float) -> list[Grid]:
+        """Return the sheets that show stretches at a step, those of a stretch of equal lengths."""
+        longest_s = step_s * self.atlas.root.size
+        grids = list[Grid]()
+        for start_s, end_s in stretches:
+            count = max(1, math.ceil((end_s - start_s) / longest_s - 1e-6))
+            edges = [start_s + (end_s - start_s) * part / count for part in range(count)]
+            grids += [self.atlas.over(a, b, step_s) for a, b in pairwise([*edges, end_s])]
+        return grids
 
     def sweep(self, most: int) -> list[Grid]:
         """Return the next sheets of the parts that were not yet seen at the step of the search.
@@ -289,66 +299,50 @@ class Looking:
         if left is not None:
             affordable = max(1, left - 2 * LOOK_CALLS) * self.room
             step_s = max(step_s, unseen_s / (affordable * self.atlas.root.size))
-        grids = [grid for part in self.unseen(step_s) for grid in self.cut(part, step_s)]
-        return grids[::-1][:most] if self.settled_by == "last" else grids[:most]
+        grids = self.sheets_over(self.unseen(step_s), step_s)
+        if self.settled_by == "last":
+            grids.reverse()
+        return grids[:most]
 
     def unseen(self, step_s: float) -> list[Span]:
         """Return the parts not seen at a step, without those that could not be looked at."""
-        return [
-            span
-            for part in self.seen.unseen(*self.root, step_s)
-            for span in self.lost.outside(*part)
-        ]
+        parts = self.seen.unseen(*self.root, step_s)
+        return list(chain.from_iterable(self.lost.outside(*part) for part in parts))
 
     def send(self, grids: Sequence[Grid]) -> list[Look]:
         """Let workers look at the stretches, a few sheets each; return their looks.
 
-        The facts and the budget of each look are fixed before any starts. An interrupt (Ctrl-C)
-        cancels the calls that are in flight.
+        The facts and the budget of each look are fixed before any starts.
         """
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
         groups = groups[: len(allotments)]
+        spans_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
         known = self.known()
-        waiting_s = tuple(wish[:2] for wish in self.wishes)
-        shown_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
-        told = [
-            replace(
-                known, coming_s=sum([each for each in shown_s if each is not own], ()) + waiting_s
-            )
-            for own in shown_s
-        ]
-        sorties = tuple(
-            events.SortieRecord(
+        waiting_s = tuple(wish.span_s for wish in self.wishes)
+        facts = list[Known]()
+        sorties = list[SortieRecord]()
+        for own_s, allotment in zip(spans_s, allotments, strict=True):
+            others_s = chain.from_iterable(each for each in spans_s if each is not own_s)
+            facts.append(replace(known, coming_s=(*others_s, *waiting_s)))
+            sortie = SortieRecord(
                 path=(),
-                interval_s=(min(a for a, _ in spans_s), max(b for _, b in spans_s)),
-                stretches_s=spans_s,
+                interval_s=(min(own_s)[0], max(end_s for _, end_s in own_s)),
+                stretches_s=own_s,
                 traversal="dfs",
                 calls=allotment.calls,
                 had_evidence=(),
             )
-            for spans_s, allotment in zip(shown_s, allotments, strict=True)
-        )
+            sorties.append(sortie)
         self.run.log(
             events.Assign(
-                round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals
+                round=self.rounds,
+                sorties=tuple(sorties),
+                dead_zones_s=self.dead_zones.intervals,
             )
         )
-        # A replay does not wait for replies, so one thread suffices.
-        threads = 1 if self.run.is_replay else self.search.threads or self.workers
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                made = [
-                    pool.submit(self.look, group, told[worker], worker, allotment)
-                    for worker, (group, allotment) in enumerate(
-                        zip(groups, allotments, strict=True)
-                    )
-                ]
-                return [each.result() for each in made]
-            except BaseException:
-                self.run.meter.cancel.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with self.run.in_parallel(self.search.threads or self.workers) as pool:
+            return list(pool.map(self.look, groups, facts, range(len(groups)), allotments))
 
     def look(self, grids: Sequence[Grid], known: Known, worker: int, allotment: Allotment) -> Look:
         """Make one look; this changes nothing here."""
@@ -358,23 +352,20 @@ class Looking:
             seen = self.atlas.observe(self.atlas.start(grid))
             sheets.append(replace(seen, view=replace(seen.view, first=first)))
             first += grid.size
-        call = LookCall(self.run.question, known, tuple(sheets))
-        outcome = self.run.complete(
-            request_for(self.run.vlm, call), min(allotment.calls, MAX_ATTEMPTS)
-        )
+        request = request_for(self.run.vlm, LookCall(self.run.question, known, tuple(sheets)))
+        outcome = self.run.complete(request, min(allotment.calls, MAX_ATTEMPTS))
         views = tuple(map(ViewRecord.over, sheets))
         place: dict[str, Any] = {"round": self.rounds, "worker": worker}
         if isinstance(outcome, ModelError):
             failure = events.Failure.of("look", outcome, view=views[0], **place)
             self.run.emit(failure)
             is_refused = isinstance(outcome, Refused)
-            refusal = str(outcome) if outcome.is_final else ""
             return Look(
                 tuple(grids),
                 failure,
                 is_silent=not is_refused,
                 is_refused=is_refused,
-                refusal=refusal,
+                refusal=str(outcome) if outcome.is_final else "",
             )
         answer = read(LookReply, outcome.answer)
         evidence = self.kept(answer.keep, sheets)
@@ -383,7 +374,7 @@ class Looking:
             views=views,
             intervals_s=tuple((grid.start_s, grid.end_s) for grid in grids),
             note=answer.note,
-            found=tuple(item for found in evidence for item in found),
+            found=tuple(chain.from_iterable(evidence)),
             wanted_s=tuple((each.start_s, each.end_s) for each in answer.look),
             **paid(outcome),
         )
@@ -394,21 +385,19 @@ class Looking:
         self, claims: Iterable[KeptCell], sheets: Sequence[Observation]
     ) -> tuple[tuple[Evidence, ...], ...]:
         """Return the frames that a reply keeps as evidence, by sheet, without unreadable ones."""
-        by_number = {
-            each.view.first + cell.index: (each, cell.index)
-            for each in sheets
-            for cell in each.view.cells
-        }
-        found: dict[int, list[Evidence]] = {each.view.first: [] for each in sheets}
+        firsts = [sheet.view.first for sheet in sheets]  # one row of numbers for all sheets
+        found: list[list[Evidence]] = [[] for _ in sheets]
         for claim in claims:
-            seen, cell = by_number[claim.cell]
-            added = AddToScratchpad((Claim(cell, claim.description, claim.confidence),))
+            number = bisect_right(firsts, claim.cell) - 1
+            sheet = sheets[number]
+            cell = claim.cell - sheet.view.first
+            action = AddToScratchpad((Claim(cell, claim.description, claim.confidence),))
             try:
-                state = self.atlas.act(replace(seen.state, scratchpad=Scratchpad()), added)
+                state = self.atlas.act(replace(sheet.state, scratchpad=Scratchpad()), action)
             except IllegalAction:
                 continue  # its sheet shows that the frame is unreadable
-            found[seen.view.first] += [replace(item, label="") for item in state.scratchpad]
-        return tuple(map(tuple, found.values()))
+            found[number] += [replace(item, label="") for item in state.scratchpad]
+        return tuple(map(tuple, found))
 
     def merge(self, looks: Sequence[Look]) -> None:
         """Merge the evidence of looks, in the order in which their stretches were assigned."""
@@ -419,9 +408,8 @@ class Looking:
                 self.put_back(look)
                 continue
             step_s = max(grid.resolution_s for grid in look.grids)
-            self.notes += (
-                Note(look.event.intervals_s, step_s, look.event.note, bool(look.event.found)),
-            )
+            note = Note(look.event.intervals_s, step_s, look.event.note, bool(look.event.found))
+            self.notes += (note,)
             wanted += look.event.wanted_s
             for grid, found in zip(look.grids, look.evidence, strict=True):
                 self.report(grid, worker, found)
@@ -437,14 +425,12 @@ class Looking:
             self.room = min(self.room, len(stretches) // 2)
         else:
             self.failures.update(stretches)
+        again = list[Wish]()
         for stretch in stretches:
-            if self.failures[stretch] >= MOST_FAILURES:
+            if self.failures[stretch] < MOST_FAILURES:
+                again.append(Wish(*stretch, "sweep"))
+            else:
                 self.lost = self.lost.add(*stretch)
-        again = [
-            Wish(*stretch, "sweep")
-            for stretch in stretches
-            if self.failures[stretch] < MOST_FAILURES
-        ]
         self.wishes = (*again, *self.wishes)
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
@@ -454,13 +440,15 @@ class Looking:
         before = set(self.scratchpad)
         self.scratchpad = self.scratchpad.add(found)
         self.seen = self.seen.add(start_s, end_s, grid.resolution_s)
-        is_searched = not self.seen.unseen(start_s, end_s, self.grain_s)
-        dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
+        dead_s: tuple[Span, ...] = ()
+        if not self.seen.unseen(start_s, end_s, self.grain_s):
+            dead_s = self.dead_zones.outside(start_s, end_s)
         zones = self.dead_zones.add_all(dead_s)
-        near = [item for item in self.scratchpad if item.start_s < end_s and start_s < item.end_s]
-        # Other dead zones were removed before.
-        cells = [(item.start_s, item.end_s) for item in near]
-        alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
+        alive_s: tuple[Span, ...] = ()
+        for item in self.scratchpad:
+            is_near = item.start_s < end_s and start_s < item.end_s
+            if is_near and zones.within(item.start_s, item.end_s).intervals:
+                alive_s += ((item.start_s, item.end_s),)
         self.dead_zones = zones.without_all(alive_s)
         report = events.Report(
             round=self.rounds,
@@ -475,6 +463,16 @@ class Looking:
             is_open=False,
         )
         self.run.log(report)
+
+    @property
+    def votes(self) -> int:
+        """The most decisions that are asked for."""
+        return self.search.votes or 1
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the verdict is that nothing in the video fits the question."""
+        return self.verdict is not None and isinstance(self.verdict.answer, AbsentAnswer)
 
     @property
     def matter(self) -> tuple[tuple[str, ...], Seen]:
@@ -495,7 +493,7 @@ class Looking:
         """Judge the evidence: the answer, or what to look at next (paper §3.2).
 
         Args:
-            over: Why the search is over, so that an answer is wanted in any case.
+            over: Why the search is over, which makes an answer obligatory; "" while it goes on.
         """
         root = self.root_sheet()
         pad = self.scratchpad
@@ -544,25 +542,24 @@ class Looking:
             erased=erased,
             dead_s=(),
             queued=(),
-            wanted_s=tuple(wish[:2] for wish in self.wishes),
+            wanted_s=tuple(wish.span_s for wish in self.wishes),
         )
         if is_answer:
-            self.verdict = self.decided(outcome, call, root, shown)
+            self.verdict = self.decision_of(outcome, call, shown)
 
-    def decided(
-        self, review: Reply, call: VerdictCall, root: Observation, shown: dict[str, Any]
-    ) -> Reply:
+    def decision_of(self, review: Reply, call: VerdictCall, shown: dict[str, Any]) -> Reply:
         """Return the answer of a review as the decision; this makes no call.
 
         An answer without evidence makes the cells of the root sheet that it cites evidence.
         """
         question = self.run.question
-        said = read(VerdictReply, review.answer)
-        conclusion = said.conclusion
+        verdict = read(VerdictReply, review.answer)
+        conclusion = verdict.conclusion
         if conclusion.action == "not_there":
-            absent = replace(review, answer=AbsentAnswer(reasoning=said.reasoning), usage=Usage())
-            self.master.record(events.Decision, absent, shown, answer=absent.answer.model_dump())
-            return absent
+            absent = AbsentAnswer(reasoning=verdict.reasoning)
+            decision = replace(review, answer=absent, usage=Usage())
+            self.master.record(events.Decision, decision, shown, answer=absent.model_dump())
+            return decision
         schema = decision_schema(
             question.kind,
             len(question.choices),
@@ -571,9 +568,9 @@ class Looking:
             has_several=question.several,
         )
         fields = conclusion.model_dump(exclude={"action", "sure"}, exclude_unset=True)
-        answer = schema.model_validate({"reasoning": said.reasoning, **fields})
+        answer = schema.model_validate({"reasoning": verdict.reasoning, **fields})
         decision = replace(review, answer=answer, usage=Usage())
-        if (self.search.votes or 1) > 1:
+        if self.votes > 1:
             return decision  # the votes decide
         self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
         if not len(self.scratchpad):
@@ -583,21 +580,20 @@ class Looking:
 
     def decide(self, stop: Stop) -> None:
         """Ask for the answer: the search is over, or several votes are needed."""
-        run = self.run
-        votes = self.search.votes or 1
-        if votes > 1:
-            root = None if len(self.scratchpad) else self.root_sheet()
-            self.verdict = self.master.decide(
-                self.atlas, self.scratchpad, root, votes, self.search.sample * (votes - 1)
-            )
-            if self.verdict is not None and root is not None:
-                self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
-        elif not run.is_hopeless and run.meter.can_decide():
-            whys = {
-                "explored": "all that was asked for was seen.",
-                "rounds": "its rounds are used up.",
-            }
-            self.review(over=whys.get(stop, "its budget is used up."))
+        if self.votes == 1:
+            if self.run.meter.can_decide() and not self.run.is_hopeless:
+                self.review(over=OVER.get(stop, "its budget is used up."))
+            return
+        root = None if len(self.scratchpad) else self.root_sheet()
+        self.verdict = self.master.decide(
+            self.atlas,
+            self.scratchpad,
+            root=root,
+            votes=self.votes,
+            sample=self.search.sample * (self.votes - 1),
+        )
+        if self.verdict is not None and root is not None:
+            self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
 
     def look_closer(self) -> None:
         """Halve the step of the search, so that the whole is searched again, more finely.
@@ -630,10 +626,9 @@ class Looking:
 
     def known(self) -> Known:
         """Return the facts that every call is given now."""
-        duration_s = self.atlas.rules.duration_s
         return Known(
             search_task=self.search_task,
-            duration_s=duration_s,
+            duration_s=self.atlas.rules.duration_s,
             scratchpad=self.scratchpad,
             notes=self.notes,
             seen=self.seen,

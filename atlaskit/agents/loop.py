@@ -2,7 +2,7 @@
 review, decide.
 
 `Loop.explore` is the loop; each of its steps is a method below it, in this order. When the workers
-of a round are back, `merge` takes what they found.
+of a round are back, `merge` takes over their findings.
 
 Three promises rest on this module:
 
@@ -19,7 +19,6 @@ Three promises rest on this module:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
@@ -46,7 +45,7 @@ from atlaskit.environment.question import Span
 from atlaskit.models.names import Preset
 from atlaskit.models.protocol import ModelError, Reply
 from atlaskit.runs import events
-from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord
+from atlaskit.runs.events import SheetRecord, SortieRecord, UnfollowedRecord, ViewRecord
 from atlaskit.runs.result import Result
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
@@ -59,7 +58,7 @@ Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
 
 
 class Probe(NamedTuple):
-    """A probe that was made, and what the master was shown."""
+    """A finished probe: what the master was shown, and its outcome."""
 
     root: Observation
     offered: tuple[int, ...]
@@ -110,20 +109,25 @@ class Loop:
         """Explore, decide, and return the result."""
         stop = self.explore()
         votes = self.search.votes or 1
-        sample = self.search.sample
-        # The samples of all votes differ, also between runs with the same number of votes.
         root = None if len(self.scratchpad) else self.root()
         decision = self.master.decide(
-            self.atlas, self.scratchpad, root, votes, sample * (votes - 1)
+            self.atlas,
+            self.scratchpad,
+            root=root,
+            votes=votes,
+            # The samples of all votes differ, also between runs with the same number of votes.
+            sample=self.search.sample * (votes - 1),
         )
         if decision is not None and root is not None:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
-        pad = self.scratchpad
-        zones = self.dead_zones
-        sheet = self.atlas.sheet(pad, most=len(pad))
         return self.run.end(
-            stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet
+            stop,
+            decision,
+            rounds=self.rounds,
+            evidence=self.scratchpad,
+            dead_zones=self.dead_zones,
+            sheet=self.atlas.sheet(self.scratchpad, most=len(self.scratchpad)),
         )
 
     def explore(self) -> Stop:
@@ -133,7 +137,8 @@ class Loop:
         search = self.search
         if not frontier.open:
             return "depth"
-        if limit := meter.exhausted():
+        limit = meter.exhausted()
+        if limit:
             return limit
         strategy = self.plan()
         while True:
@@ -142,13 +147,15 @@ class Loop:
                 return "explored"
             if self.rounds == search.max_rounds:
                 return "rounds"
-            if stop := meter.exhausted() or self.master.silence():
+            stop = meter.exhausted() or self.master.silence()
+            if stop:
                 return stop
             self.rounds = self.master.round = self.rounds + 1
             # Probe the root grid, unless the last round's probe looked ahead.
             if not (self.has_scores and frontier.scored):
                 self.has_scores = self.rank(self.probe())
-                if stop := self.master.silence() or meter.exhausted():
+                stop = self.master.silence() or meter.exhausted()
+                if stop:
                     return stop
             # Choose regions, by the priority queue with virtual loss.
             chosen = choose(
@@ -160,13 +167,14 @@ class Loop:
             visits, probe = self.send(chosen)
             # Merge what the workers found, in the order in which they were sent.
             self.merge(visits)
-            self.has_scores = self.rank(probe) if probe else False
-            if stop := self.master.silence(visits):
+            self.has_scores = probe is not None and self.rank(probe)
+            stop = self.master.silence(visits)
+            if stop:
                 return stop
             # Review new evidence: does it suffice, where to look next, what to erase?
             if self.atlas.sheet(self.scratchpad).scratchpad.labels != self.judged:
-                # One call is reserved for this review.
-                if (limit := meter.exhausted()) not in (None, "calls"):
+                limit = meter.exhausted()
+                if limit and limit != "calls":  # one call is reserved for this review
                     return limit
                 self.review()
             if self.is_sufficient and self.rounds >= search.min_rounds:
@@ -183,7 +191,7 @@ class Loop:
         strategy = resolve_strategy(self.search.traversal)
         if strategy is None and question.kind == "summary":
             strategy = STRATEGIES["bfs"]
-        outcome = self.master.ask(TaskCall(question, strategy is None))
+        outcome = self.master.ask(TaskCall(question, chooses_traversal=strategy is None))
         task = TaskReply(search_task=question.text)
         if isinstance(outcome, Reply):
             task = read(TaskReply, outcome.answer)
@@ -206,12 +214,16 @@ class Loop:
         Args:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
-        task = self.search_task
         cells = self.frontier.cells
         root = self.root()
-        hints = self.survey.told(task, root.view.grid, cells)
         call = ProbeCall(
-            self.run.question, task, root, cells, 2 * self.workers, self.scratchpad, hints
+            self.run.question,
+            self.search_task,
+            observation=root,
+            open_cells=cells,
+            top=2 * self.workers,
+            scratchpad=self.scratchpad,
+            hints=self.survey.hints_for(self.search_task, root.view.grid, cells),
         )
         return Probe(root, cells, ahead, self.master.ask(call))
 
@@ -244,62 +256,53 @@ class Loop:
     def send(self, chosen: Sequence[Assignment]) -> tuple[list[Visit], Probe | None]:
         """Send a worker to each region; return their visits, and the probe that ran beside them.
 
-        The facts and the budget of each worker are fixed before any starts. An interrupt (Ctrl-C)
-        cancels the calls that are in flight.
+        The facts and the budget of each worker are fixed before any starts.
         """
         search = self.search
         meter = self.run.meter
         steps = [assignment.steps for assignment in chosen]
         looks_ahead = search.look_ahead and self.rounds != search.max_rounds
         ahead = looks_ahead and meter.can_look_ahead(steps)
-        tasks = [
-            Task(
+        allotments = meter.allot(steps, ahead)
+        tasks = list[Task]()
+        sorties = list[SortieRecord]()
+        for assignment, allotment in zip(chosen, allotments, strict=False):
+            region = assignment.region
+            evidence = self.scratchpad.within(region.start_s, region.end_s)
+            task = Task(
                 search_task=self.search_task,
-                region=assignment.region,
+                region=region,
                 dead_zones=self.dead_zones,
                 allotment=allotment,
                 round=self.rounds,
-                worker=worker,
+                worker=len(tasks),
                 traversal=assignment.traversal,
                 plateau=min(search.plateau or 0, assignment.steps - 1),
-                known_evidence=self.scratchpad.within(
-                    assignment.region.start_s, assignment.region.end_s
-                ),
+                known_evidence=evidence,
             )
-            for worker, (assignment, allotment) in enumerate(
-                zip(chosen, meter.allot(steps, ahead), strict=False)
+            sortie = SortieRecord(
+                path=region.path,
+                interval_s=(region.start_s, region.end_s),
+                traversal=assignment.traversal,
+                calls=allotment.calls,
+                had_evidence=evidence.labels,
+                shift=region.shift,
             )
-        ]
-        for task in tasks:
-            self.frontier.hand_out(task.region)
-        sorties = tuple(
-            events.SortieRecord(
-                path=task.region.path,
-                interval_s=(task.region.start_s, task.region.end_s),
-                traversal=task.traversal,
-                calls=task.allotment.calls,
-                had_evidence=task.known_evidence.labels,
-                shift=task.region.shift,
-            )
-            for task in tasks
-        )
+            tasks.append(task)
+            sorties.append(sortie)
+            self.frontier.hand_out(region)
         self.run.log(
             events.Assign(
-                round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals
+                round=self.rounds,
+                sorties=tuple(sorties),
+                dead_zones_s=self.dead_zones.intervals,
             )
         )
         ahead = ahead and bool(self.frontier.cells)
-        # A replay does not wait for replies, so one thread suffices.
-        threads = 1 if self.run.is_replay else (search.threads or self.workers) + ahead
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                probe = pool.submit(self.probe, ahead=True) if ahead else None
-                visits = list(pool.map(self.visit, tasks))
-                return visits, probe.result() if probe else None
-            except BaseException:
-                meter.cancel.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with self.run.in_parallel((search.threads or self.workers) + ahead) as pool:
+            probe = pool.submit(self.probe, ahead=True) if ahead else None
+            visits = list(pool.map(self.visit, tasks))
+            return visits, probe.result() if probe else None
 
     def visit(self, task: Task) -> Visit:
         """Let a worker explore a region; this changes nothing here."""
@@ -318,8 +321,10 @@ class Loop:
         for worker, visit in enumerate(visits):
             self.frontier.take_back(visit.region, not visit.is_cut_short, visit.shown)
             self.frontier.mark(visit.marked, visit.region)
-            self.visits += [] if visit.is_cut_short else [visit]
-            dead_s = () if visit.is_cut_short else self.rule_out(visit)
+            dead_s: tuple[Span, ...] = ()
+            if not visit.is_cut_short:
+                self.visits.append(visit)
+                dead_s = self.rule_out(visit)
             found = {item.timestamp_s for item in visit.evidence}
             report = events.Report(
                 round=self.rounds,
@@ -356,15 +361,22 @@ class Loop:
         """
         root = self.root()
         atlas = self.atlas
+        meter = self.run.meter
         pad = self.scratchpad
         sheet = atlas.sheet(pad)
-        between = gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s))
-        left_out = len(pad) - len(sheet.scratchpad)
-        cells = self.frontier.cells
-        calls = self.run.meter.total.calls
-        most = self.run.meter.budget.calls
-        rest = between, left_out, self.rounds, calls, most, self.unfollowed
-        call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, *rest)
+        call = ReviewCall(
+            self.run.question,
+            self.search_task,
+            sheet=sheet,
+            observation=root,
+            open_cells=self.frontier.cells,
+            gaps=gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s)),
+            left_out=len(pad) - len(sheet.scratchpad),
+            round=self.rounds,
+            calls=meter.total.calls,
+            most_calls=meter.budget.calls,
+            unfollowed=self.unfollowed,
+        )
         outcome = self.master.ask(call)
         shown = {"view": ViewRecord.of(root), "sheet": SheetRecord.of(sheet)}
         self.is_sufficient = False
@@ -376,15 +388,19 @@ class Loop:
         self.is_sufficient = review.is_sufficient
         self.judged = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.scratchpad = pad.erase(erased)
-        dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else ()
+        dead_s: tuple[Span, ...] = ()
+        if erased:
+            for visit in self.visits:
+                dead_s += self.rule_out(visit)
         queued, self.unfollowed = follow(
-            review.conclusion, self.frontier, atlas.root, atlas.rules, self.workers
+            review.conclusion,
+            self.frontier,
+            root=atlas.root,
+            rules=atlas.rules,
+            workers=self.workers,
         )
-        alive_s = [
-            (g.start_s, g.end_s)
-            for g in queued
-            if self.dead_zones.within(g.start_s, g.end_s).intervals
-        ]
+        spans_s = [(grid.start_s, grid.end_s) for grid in queued]
+        alive_s = tuple(span for span in spans_s if self.dead_zones.within(*span).intervals)
         self.dead_zones = self.dead_zones.without_all(alive_s)
         self.frontier.drop(self.dead_zones)
         self.master.record(
@@ -398,9 +414,9 @@ class Loop:
             conclusion=review.conclusion.model_dump(mode="json", exclude_unset=True),
             sufficient=self.is_sufficient,
             erased=tuple(erased),
-            dead_s=tuple(dead_s),
+            dead_s=dead_s,
             queued=tuple(grid.path for grid in queued),
-            alive_s=tuple(alive_s),
+            alive_s=alive_s,
             unfollowed=self.unfollowed,
         )
 

@@ -45,7 +45,7 @@ SAME_IOU = 0.5
 
 
 class Sortie(Protocol):
-    """The outcome of one worker's task: a visit or a look."""
+    """The outcome of one worker's task: a `worker.Visit` or a `looking.Look`."""
 
     @property
     def region(self) -> Grid:
@@ -91,30 +91,30 @@ class Master:
 
         Args:
             kind: The class of the event that a reply becomes.
-            outcome: What came of the call.
-            shown: The `view` and the `sheet` that it showed, which a failure records too.
-            **fields: The fields of the event that the reply tells.
+            outcome: The reply, or the error.
+            shown: The `view` and the `sheet` that the call showed; a failure records them too.
+            **fields: The fields of the event that come from the reply.
         """
         if isinstance(outcome, Reply):
             self.failures = 0
             self.run.log(kind(round=self.round, **shown, **fields, **paid(outcome)))
             return
-        # An unreachable server was retried long enough; another failure that is not final may pass.
-        self.failures += (
-            MAX_UNANSWERED if outcome.is_final or isinstance(outcome, Unreachable) else 1
-        )
+        # The client retried an unreachable server long enough. Other failures may pass.
+        if outcome.is_final or isinstance(outcome, Unreachable):
+            self.failures += MAX_UNANSWERED
+        else:
+            self.failures += 1
         self.run.failure = str(outcome)
-        self.run.log(
-            Failure.of(
-                "decision" if kind is Vote else kind.kind, outcome, round=self.round, **shown
-            )
-        )
+        step = "decision" if kind is Vote else kind.kind
+        self.run.log(Failure.of(step, outcome, round=self.round, **shown))
 
     def silence(self, visits: Sequence[Sortie] = ()) -> Literal["seconds", "model"] | None:
-        """Return why no replies come: "model", or "seconds" if the time is over; else None.
+        """Return why the search must end without further replies; None if it can go on.
+
+        The reason is "model", or "seconds" if the time is over.
 
         Args:
-            visits: Those of a round that just ended.
+            visits: The visits of the round that just ended.
         """
         refusal = next((visit.refusal for visit in visits if visit.refusal), "")
         if refusal:
@@ -122,9 +122,8 @@ class Master:
             self.failures = MAX_UNANSWERED
         elif visits and all(visit.is_silent for visit in visits):
             self.silent.append(visits[0].region)
-            self.run.failure = next(
-                event.reason for event in reversed(visits[-1].events) if isinstance(event, Failure)
-            )
+            failures = [event for event in visits[-1].events if isinstance(event, Failure)]
+            self.run.failure = failures[-1].reason
         elif visits:
             self.silent = []
         if self.failures < MAX_UNANSWERED and len(set(self.silent)) < MAX_UNANSWERED:
@@ -135,21 +134,22 @@ class Master:
         self,
         atlas: Atlas,
         scratchpad: Scratchpad,
+        *,
         root: Observation | None,
         votes: int,
         sample: int,
     ) -> Reply | None:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).
 
-        With votes, the answer that most replies give counts; later ones are only asked for while
-        they can change it.
+        With several votes, the answer of most replies counts. Another vote is asked for only while
+        it can change the answer.
 
         Args:
             atlas: The environment.
             scratchpad: The evidence.
             root: The masked root grid, to answer from it; None if there is evidence.
             votes: The most decisions that are asked for.
-            sample: Number of the first one's sample; each further one has the next.
+            sample: The sample number of the first vote; each further vote has the next number.
 
         Returns:
             The reply; None if the call failed, must fail, or the budget has no call left.
@@ -173,9 +173,9 @@ class Master:
             outcomes.append(self.ask(call, sample + len(outcomes)))
         agreeing = support(question, outcomes)
         winner = outcomes[agreeing.index(max(agreeing))]
-        for other in outcomes:
-            if other is not winner:
-                self.record(Vote, other, {}, **_answer(other), step="decision")
+        for outcome in outcomes:
+            if outcome is not winner:
+                self.record(Vote, outcome, {}, **_answer(outcome), step="decision")
         self.record(Decision, winner, shown, **_answer(winner))
         return winner if isinstance(winner, Reply) else None
 
@@ -193,31 +193,32 @@ class Master:
         for cell in read(DecisionReply, decision.answer).cited:
             if isinstance(cell, str):
                 continue  # a label whose evidence was erased
+            claim = Claim(cell, "cited from the root grid")
             try:
-                state = atlas.act(
-                    state, AddToScratchpad((Claim(cell, "cited from the root grid"),))
-                )
+                state = atlas.act(state, AddToScratchpad((claim,)))
             except IllegalAction:
                 continue  # the grid itself shows that the cell is dead or unreadable
-        view = ViewRecord.of(atlas.observe(state))
-        found = state.scratchpad.items
         self.run.log(
-            Cite(view=view, interval_s=(atlas.root.start_s, atlas.root.end_s), found=found)
+            Cite(
+                view=ViewRecord.of(atlas.observe(state)),
+                interval_s=(atlas.root.start_s, atlas.root.end_s),
+                found=state.scratchpad.items,
+            )
         )
         return state.scratchpad
 
 
 def _answer(decision: Reply | ModelError) -> dict[str, Any]:
+    """Return the answer as a field of an event; no field for a call that failed."""
     return {"answer": decision.answer.model_dump()} if isinstance(decision, Reply) else {}
 
 
 def follow(
-    review: ReviewConclusion, frontier: Frontier, root: Grid, rules: Rules, workers: int
+    review: ReviewConclusion, frontier: Frontier, *, root: Grid, rules: Rules, workers: int
 ) -> tuple[list[Grid], tuple[UnfollowedRecord, ...]]:
-    """Queue what a review names to be searched next: root cells, and regions over intervals.
+    """Queue the root cells and the intervals that a review names to be searched next.
 
-    An interval is searched more finely than before. Its ends are sorted, because no schema can
-    force a model to give the start first.
+    An interval is searched more finely than before.
 
     Returns:
         The regions below the root cells, and the intervals that cannot be followed.
@@ -230,15 +231,18 @@ def follow(
         a = max(start_s, root.start_s)
         b = min(end_s, root.end_s)
         is_inside = a <= b and a < root.end_s
-        grids = unseen_over(root, a, b, rules.can_open, frontier.is_seen) if is_inside else ()
+        grids: tuple[Grid, ...] = ()
+        if is_inside:
+            grids = unseen_over(root, a, b, can_open=rules.can_open, is_seen=frontier.is_seen)
         if not grids:
-            unfollowed.append(
-                UnfollowedRecord(
-                    interval_s=(start_s, end_s), reason="seen" if is_inside else "outside"
-                )
-            )
-        cells += [grid.path[0] for grid in grids if grid.depth == 1 and grid in waiting]
-        regions = [grid for grid in grids if grid.depth > 1 or grid not in waiting]
+            reason: Literal["seen", "outside"] = "seen" if is_inside else "outside"
+            unfollowed.append(UnfollowedRecord(interval_s=(start_s, end_s), reason=reason))
+        regions = list[Grid]()
+        for grid in grids:
+            if grid.depth == 1 and grid in waiting:
+                cells.append(grid.path[0])
+            else:
+                regions.append(grid)
         # Many regions share the score of one interval: a whole cell can consist of k² of them.
         frontier.suggest(regions, min(1.0, 2 * workers / max(1, len(regions))))
         queued += regions
@@ -262,19 +266,19 @@ def can_change(question: Question, decisions: Sequence[Reply | ModelError], vote
 
 
 def support(question: Question, decisions: Sequence[Reply | ModelError]) -> list[int]:
-    """Return how many of some decisions agree with each; 0 for one that failed."""
-    given = [
-        None
-        if isinstance(each, ModelError)
-        else prediction(question, read(DecisionReply, each.answer))
-        for each in decisions
-    ]
-    return [
-        0
-        if one is None
-        else sum(other is not None and agree(question, one, other) for other in given)
-        for one in given
-    ]
+    """Return for each decision how many of them agree with it; 0 for one that failed."""
+    given = list[Answered | None]()
+    for each in decisions:
+        if isinstance(each, ModelError):
+            given.append(None)
+        else:
+            given.append(prediction(question, read(DecisionReply, each.answer)))
+    counts = [0] * len(given)
+    for place, one in enumerate(given):
+        for other in given:
+            if one is not None and other is not None and agree(question, one, other):
+                counts[place] += 1
+    return counts
 
 
 def agree(question: Question, one: Answered, other: Answered) -> bool:

@@ -1,13 +1,13 @@
 """`PictureScout` and `TextScout`: scouts that look at frames without the model that answers.
 
-Both look once at the frames of each film: those that stand for its shots, and some at even steps.
-What they learn of a film is cached as one table, so the next question about it, and a folder that
-has grown, cost what is new.
+Both look once at the frames of each film: those that represent its shots, and some at even steps.
+Their findings about a film are cached as one table. A further question about the film reads the
+table, and a folder that has grown costs only its new films.
 
 * `PictureScout` compares frames with the words of a question, by a model of images and text that
-  a user has: behind an endpoint, or in a folder. Nothing is shipped or downloaded here.
-* `TextScout` reads what is written in frames, by a function or by RapidOCR, whose package carries
-  its weights, and finds lines that share words with the question.
+  the user supplies. Nothing is shipped or downloaded here.
+* `TextScout` reads the text in frames, by a function or by RapidOCR, whose package contains its
+  weights, and finds lines that share words with the question.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from atlaskit.agents.index import query_of
 from atlaskit.agents.scouts import STANDS_OUT, Hint, Hints, Sight, relevance, standouts
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind, canonical_json
@@ -44,14 +45,14 @@ AT_ONCE = 16
 LONGEST_TEXT = 200
 """Characters of the text of one frame."""
 SEEN = Kind("seen", 1)
-"""What a scout learned of a film's frames. Left out: where the frames lie in a playlist."""
+"""A scout's findings in a film's frames. Not in the key: where the film lies in a playlist."""
 
 
 class Embeds(Protocol):
-    """A model that puts pictures and words into one space.
+    """A model that embeds pictures and words in one space.
 
     Attributes:
-        name: Its name, which tells it from others in the cache.
+        name: Its name, which distinguishes it from other models in the cache.
     """
 
     name: str
@@ -97,18 +98,20 @@ class PictureScout:
         return _hints(sight.video, grid, times_s, scores, [why] * len(times_s))
 
     def _likeness(self, sight: Sight) -> tuple[list[float], list[float]]:
-        asked = " ".join([sight.question.text, *sight.question.choices])
+        """Return the times of all frames, and the cosine of each with the question."""
+        asked = query_of(sight.question)
         query = _normed(np.atleast_2d(np.asarray(self.model.words(asked), np.float32)))[0]
         times_s = list[float]()
         values = list[float]()
-        learn = self._vectors
-        for found in _seen(sight.video, f"pictures {self.model.name}", learn, sight.cache):
+        name = f"pictures {self.model.name}"
+        for found in _findings(sight.video, name, self._vectors, sight.cache):
             for time_s, vector in found:
                 times_s.append(time_s)
                 values.append(float(_normed(np.array([vector], np.float32))[0] @ query))
         return times_s, values
 
     def _vectors(self, frames: Sequence[Pixels]) -> list[list[float]]:
+        """Return the vector of each frame, rounded for the cache."""
         vectors = np.asarray(self.model.pictures(frames), np.float32)
         if vectors.ndim != 2 or len(vectors) != len(frames) or not np.isfinite(vectors).all():
             raise InputError(
@@ -124,7 +127,7 @@ class TextScout:
 
     Args:
         read: The function that reads a picture; None for RapidOCR.
-        name: What tells the function from others in the cache.
+        name: The name that distinguishes the function from others in the cache.
 
     Examples:
         >>> scout = ak.TextScout(lambda picture: [], name="nothing")
@@ -147,12 +150,14 @@ class TextScout:
         return _hints(sight.video, grid, [line.start_s for line in lines], scores, quotes)
 
     def _lines(self, sight: Sight) -> tuple[Line, ...]:
-        def learn(frames: Sequence[Pixels]) -> list[str]:
+        """Return the text of each frame that has any, as a line at the frame's time."""
+
+        def texts(frames: Sequence[Pixels]) -> list[str]:
             read = self.read or rapidocr()
             return [printable(" / ".join(read(frame)), LONGEST_TEXT) for frame in frames]
 
         lines = list[Line]()
-        for found in _seen(sight.video, f"texts {self.name}", learn, sight.cache):
+        for found in _findings(sight.video, f"texts {self.name}", texts, sight.cache):
             for time_s, text in found:
                 if isinstance(text, str) and text.strip():
                     lines.append(Line(time_s, time_s, text))
@@ -216,37 +221,45 @@ def _hints(
     return Hints(best)
 
 
-def _seen(
+def _findings(
     video: Video, scout: str, learn: Callable[[Sequence[Pixels]], list[Any]], cache: Cache
 ) -> Iterator[list[tuple[float, Any]]]:
-    """Yield what a scout learned of each film: (second of the video, what was learned)."""
+    """Yield the findings of a scout in each film: (second of the video, finding).
+
+    Args:
+        video: The video, or a collection of films.
+        scout: The name of the scout in the cache.
+        learn: Returns the finding in each of some frames.
+        cache: The cache of the findings.
+    """
     films = [(video, 0.0)]
     if isinstance(video, Playlist):
         films = list(zip(video.parts, video.starts_s, strict=True))
     for film, start_s in bar(films, desc=f"Scout {scout}", unit="film", delay=2, leave=False):
-        found = _seen_of(film, scout, learn, cache)
+        found = _findings_in_film(film, scout, learn, cache)
         yield [(start_s + time_s, value) for time_s, value in found]
 
 
-def _seen_of(
+def _findings_in_film(
     film: Video, scout: str, learn: Callable[[Sequence[Pixels]], list[Any]], cache: Cache
 ) -> list[tuple[float, Any]]:
+    """Return the findings of a scout in one film: (second of the film, finding)."""
+
     def look() -> bytes:
-        rows = list[list[Any]]()
+        rows = list[tuple[float, Any]]()
         times_s = _times(film, cache)
         width = min(WIDTH_PX, film.size[0])
         size = width, max(1, round(width * film.size[1] / film.size[0]))
         for first in range(0, len(times_s), AT_ONCE):
             some_s = times_s[first : first + AT_ONCE]
-            frames = film.try_frames(some_s, size)
-            readable = [
-                (time_s, frame)
-                for time_s, frame in zip(some_s, frames, strict=True)
-                if not isinstance(frame, FrameError)
-            ]
-            learned = learn([frame for _, frame in readable]) if readable else []
-            pairs = zip(readable, learned, strict=True)
-            rows += [[time_s, value] for (time_s, _), value in pairs]
+            readable_s = list[float]()
+            frames = list[Pixels]()
+            for time_s, frame in zip(some_s, film.try_frames(some_s, size), strict=True):
+                if not isinstance(frame, FrameError):
+                    readable_s.append(time_s)
+                    frames.append(frame)
+            if frames:
+                rows += zip(readable_s, learn(frames), strict=True)
         return canonical_json(rows).encode()
 
     key = SEEN.key(video=film.fingerprint, scout=scout)
@@ -255,13 +268,19 @@ def _seen_of(
 
 
 def _are_rows(entry: bytes) -> bool:
+    """Return whether a cache entry is a table of findings; a foreign cache may hold anything."""
     try:
         rows = json.loads(entry)
     except (ValueError, RecursionError):
         return False
-    return isinstance(rows, list) and all(
-        isinstance(row, list) and len(row) == 2 and isinstance(row[0], int | float) for row in rows
-    )
+    if not isinstance(rows, list):
+        return False
+    for row in rows:
+        match row:
+            case [int() | float(), _]:
+                continue
+        return False
+    return True
 
 
 def _times(film: Video, cache: Cache) -> list[float]:

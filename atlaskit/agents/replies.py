@@ -124,14 +124,15 @@ class ReviewReply(Read):
             return False
         if not self.choices:
             return True
-        proven = {
-            choice.choice: set(choice.supporting) for choice in self.choices if choice.sufficient
-        }
-        return len(proven) == 1 and not set(self.conclusion.supporting).isdisjoint(*proven.values())
+        proven = {each.choice: each.supporting for each in self.choices if each.sufficient}
+        if len(proven) != 1:
+            return False
+        (supporting,) = proven.values()
+        return not set(supporting).isdisjoint(self.conclusion.supporting)
 
     @property
     def labels_to_erase(self) -> list[str]:
-        """The labels that it erases, each once, but for those that it also uses as support."""
+        """The labels that it erases, each once, except those that it also uses as support."""
         by_choice = (choice.supporting for choice in self.choices)
         return _without(self.erase, chain(self.conclusion.supporting, *by_choice))
 
@@ -154,7 +155,7 @@ class DecisionReply(AnswerFields):
 
     reasoning: str = ""
     absent: bool = False
-    """Whether what is asked for is not there."""
+    """Whether nothing in the video fits the question."""
 
     @property
     def interval(self) -> Interval:
@@ -164,8 +165,8 @@ class DecisionReply(AnswerFields):
     @property
     def cited(self) -> list[Label]:
         """The cited frames, each once: labels, or cells of the root grid."""
-        weighed = [each.supporting for each in self.weighed if each.choice == self.answer]
-        return list(dict.fromkeys(chain(*weighed) if weighed else self.supporting))
+        cited = [each.supporting for each in self.weighed if each.choice == self.answer]
+        return list(dict.fromkeys(chain(*(cited or [self.supporting]))))
 
 
 class PlanReply(Read):
@@ -204,7 +205,7 @@ class VerdictReply(Read):
 
     @property
     def labels_to_erase(self) -> list[str]:
-        """The labels that it erases, each once, but for those that it also uses as support."""
+        """The labels that it erases, each once, except those that it also uses as support."""
         return _without(self.erase, self.conclusion.supporting)
 
 

@@ -8,8 +8,9 @@ it must return at once, and an error in it becomes one line on stderr.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
@@ -53,7 +54,7 @@ class Run:
 
     Attributes:
         events: The events, in the order of the trace.
-        failure: The last failure that the result tells; empty if there was none.
+        failure: The last failure, which the result states; empty if there was none.
         refusal: The last failure after which every call must fail; None if there was none.
         result: What `end` returned; None before.
     """
@@ -78,7 +79,7 @@ class Run:
         Args:
             on_event: Called with each event; its errors end the run.
             show: Whether to draw the run.
-            (The others are those of `ask`.)
+            (The other arguments are those of `ask`.)
         """
         self.question = as_question(question, choices, kind)
         self.budget = budget
@@ -122,9 +123,11 @@ class Run:
             "sample": self.sample,
             "video": self.video.fingerprint,
             **settings,
-            **({} if self.budget is None else {"budget": self.budget.to_json()}),
-            **({"caution": self._caution} if self._caution else {}),
         }
+        if self.budget is not None:
+            self.settings["budget"] = self.budget.to_json()
+        if self._caution:
+            self.settings["caution"] = self._caution
         self.log(Start(question=self.question.to_json(), settings=self.settings))
 
     def complete(self, request: Request, max_attempts: int | None = None) -> Reply | ModelError:
@@ -153,6 +156,18 @@ class Run:
         self.meter.charge(request.role, outcome.usage, now_s() - started_s)
         return outcome
 
+    @contextmanager
+    def in_parallel(self, most: int) -> Iterator[ThreadPoolExecutor]:
+        """Yield threads for parallel calls; an interrupt (Ctrl-C) cancels those in flight."""
+        # A replay does not wait for replies, so one thread suffices.
+        with ThreadPoolExecutor(1 if self.is_replay else most) as pool:
+            try:
+                yield pool
+            except BaseException:
+                self.meter.cancel.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
     @property
     def is_hopeless(self) -> bool:
         """Whether no call got a reply, and one failed with an error that every call would meet."""
@@ -170,7 +185,8 @@ class Run:
 
     def emit(self, event: Event) -> None:
         """Pass an event to the display and to the callback."""
-        if (display := self._display) is not None:
+        display = self._display
+        if display is not None:
             self._draw(lambda: display.on_event(event))
         if self._on_event is not None:
             self._on_event(event)
@@ -179,7 +195,8 @@ class Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if (display := self._display) is not None:
+        display = self._display
+        if display is not None:
             self._draw(lambda: display.on_end(self.result))
         if kind is KeyboardInterrupt:
             kept = sum(not call.failure for call in self.model.calls)
@@ -222,12 +239,15 @@ class Run:
         self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
         calls = tuple(self.model.calls)
         live = sum((call.usage for call in calls if call.live), Usage())
+        answered: Answered | None = None
+        reasoning = ""
+        if decision is not None:
+            answered = prediction(self.question, read(DecisionReply, decision.answer))
+            reasoning = decision.answer.reasoning
         self.result = Result(
             question=self.question,
-            prediction=None
-            if decision is None
-            else prediction(self.question, read(DecisionReply, decision.answer)),
-            reasoning="" if decision is None else decision.answer.reasoning,
+            prediction=answered,
+            reasoning=reasoning,
             evidence=evidence,
             dead_zones=dead_zones,
             stop=stop,
@@ -251,14 +271,15 @@ class Run:
 
 
 def open_display(video: Video, cache: Cache) -> RunDisplay:
-    """Return a display for a run on a video; what it renders is stored in the cache.
+    """Return a display for a run on a video; its renderings are stored in the cache.
 
     It is found by its entry point: a run knows nothing of notebooks and terminals.
 
     Raises:
         InputError: None is registered, or it cannot be imported.
     """
-    display: RunDisplay = load(DISPLAYS, next(iter(registered(DISPLAYS)), "live"))(video, cache)
+    name = next(iter(registered(DISPLAYS)), "live")
+    display: RunDisplay = load(DISPLAYS, name)(video, cache)
     return display
 
 
@@ -274,7 +295,9 @@ def prediction(question: Question, decision: DecisionReply) -> Answered:
         return merged(interval.span for interval in decision.intervals)
     if question.kind == "when":
         return decision.interval.span
-    return decision.answer.strip() if isinstance(decision.answer, str) else decision.answer
+    if isinstance(decision.answer, str):
+        return decision.answer.strip()
+    return decision.answer
 
 
 def request_for(model: Model, call: Call) -> Request:

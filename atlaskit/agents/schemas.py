@@ -1,5 +1,4 @@
-"""The JSON schema of each reply (task, probe, step, review, decision, caption), limited to what is
-legal.
+"""The JSON schema of each kind of reply. A schema allows only what is legal in its call.
 
 A schema is a pydantic model (its shape) and the cells or labels that may appear in it. It lists
 only cells that are visible and open, and a server decodes by it: an agent cannot select what it
@@ -60,7 +59,7 @@ MOST_COUNTED = 10_000
 
 
 def cut_at(longest: int) -> BeforeValidator:
-    """Return what cuts a text after so many characters before it is validated."""
+    """Return a validator that cuts a text after so many characters."""
     return BeforeValidator(lambda text: text[:longest] if isinstance(text, str) else text)
 
 
@@ -115,7 +114,8 @@ class CaptionAnswer(Answer):
 
 def cached_shape(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
     """Cache the shapes that a function makes: there are few, and making one takes milliseconds."""
-    return lru_cache(maxsize=1024, typed=True)(make)  # type: ignore[return-value]  # it hides the parameters
+    cached = lru_cache(maxsize=1024, typed=True)(make)
+    return cached  # type: ignore[return-value]  # its type hides the parameters
 
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
@@ -138,12 +138,11 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
 @cached_shape
 def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
     variants = list[type[BaseModel]]()
-    for name in sorted(
-        names, key=lambda name: ("cell", "cells", "claims", "nothing").index(ACTIONS[name].takes)
-    ):
-        fields: dict[str, Any] = {
-            field: Literal[value] for field, value in ACTIONS[name].given.items()
-        }
+    order = ("cell", "cells", "claims", "nothing")
+    for name in sorted(names, key=lambda name: order.index(ACTIONS[name].takes)):
+        fields = dict[str, Any]()
+        for field, value in ACTIONS[name].given.items():
+            fields[field] = Literal[value]
         match ACTIONS[name].takes:
             case "cell":
                 fields["cell"] = among(name)
@@ -161,21 +160,16 @@ def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
 
 def to_action(chosen: ChosenAction) -> Action:
     """Return the action that a step takes."""
-    given = {"direction": chosen.direction} if chosen.direction else {}
-    kind = next(
-        kind
-        for name, kind in ACTIONS.items()
-        if word_of(name) == chosen.action and kind.given == given
-    )
+    name = f"{chosen.action}_{chosen.direction}" if chosen.direction else chosen.action
+    kind = ACTIONS[name]
     match kind.takes:
         case "cell":
             return kind.make([chosen.cell])
         case "cells":
             return kind.make(chosen.cells)
         case "claims":
-            return kind.make(
-                [Claim(item.cell, item.description, item.confidence) for item in chosen.items]
-            )
+            claims = [Claim(each.cell, each.description, each.confidence) for each in chosen.items]
+            return kind.make(claims)
     return kind.make()
 
 
@@ -193,7 +187,9 @@ def review_schema(
         labels: Labels of the evidence that the review shows.
         open_cells: Root cells that an answer may send workers to.
     """
-    values = (("labels", labels), *((("cells", open_cells),) if open_cells else ()))
+    values: tuple[tuple[str, Any], ...] = (("labels", labels),)
+    if open_cells:
+        values += (("cells", open_cells),)
     return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
 
 
@@ -202,7 +198,9 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
     label = among("labels")
     second = Annotated[float, Field(ge=0, le=duration_s)]
     interval = reply_model("Interval", start_s=second, end_s=second)
-    explore = {"explore": several(among("cells"), 0, MOST_ITEMS)} if can_explore else {}
+    explore = {}
+    if can_explore:
+        explore = {"explore": several(among("cells"), 0, MOST_ITEMS)}
     decide = reply_model(
         "FinalDecision",
         action=Literal["final_decision"],
@@ -273,23 +271,22 @@ def _answer_fields(
     has_several: bool,
     most_cited: int = MOST_CITED,
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return what checks an answer to a question, and its fields beside the reasoning."""
-
-    def cited(*names: str) -> dict[str, Any]:
-        return {name: several(among("frames"), 0, most_cited) for name in names} if can_cite else {}
-
-    if kind == "when":
-        second = Annotated[float, Field(ge=0, le=duration_s)]
-        if has_several:
-            interval = reply_model("AnsweredInterval", [has_a_span], start_s=second, end_s=second)
-            return [], {**cited("supporting"), "intervals": several(interval, 1, MOST_ANSWERED)}
-        return [has_a_span], {**cited("supporting"), "start_s": second, "end_s": second}
-    if kind != "choice":
+    """Return the validators of an answer to a question, and its fields beside the reasoning."""
+    frames = several(among("frames"), 0, most_cited)
+    supporting = {"supporting": frames} if can_cite else {}
+    if kind == "choice":
+        sides = {"supporting": frames, "contradicting": frames} if can_cite else {}
+        choice = one_of(tuple(range(n_choices)))
+        weighed = reply_model("WeighedChoice", choice=choice, **sides)
+        return [], {"weighed": several(weighed, n_choices, n_choices), "answer": choice}
+    if kind != "when":
         answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if kind == "count" else Words
-        return [], {**cited("supporting"), "answer": answer}
-    choice = one_of(tuple(range(n_choices)))
-    weighed = reply_model("WeighedChoice", choice=choice, **cited("supporting", "contradicting"))
-    return [], {"weighed": several(weighed, n_choices, n_choices), "answer": choice}
+        return [], {**supporting, "answer": answer}
+    second = Annotated[float, Field(ge=0, le=duration_s)]
+    if has_several:
+        interval = reply_model("AnsweredInterval", [has_a_span], start_s=second, end_s=second)
+        return [], {**supporting, "intervals": several(interval, 1, MOST_ANSWERED)}
+    return [has_a_span], {**supporting, "start_s": second, "end_s": second}
 
 
 @cached_shape
@@ -380,11 +377,15 @@ def _verdict_shape(
     checks, fields = _answer_fields(
         kind, n_choices, duration_s, can_cite, has_several, MOST_IN_A_VERDICT
     )
-    answer = reply_model("Answered", checks, action=Literal["answer"], **fields, sure=Confidence)
-    on = reply_model("LookOn", action=Literal["look"], look=stretches(duration_s, MOST_STRETCHES))
+    action = Literal["answer"]
+    conclusions = [reply_model("Answered", checks, action=action, **fields, sure=Confidence)]
+    if can_be_absent:
+        absent = reply_model("NotThere", action=Literal["not_there"], sure=Confidence)
+        conclusions.append(absent)
+    if can_look:
+        look = stretches(duration_s, MOST_STRETCHES)
+        conclusions.append(reply_model("LookOn", action=Literal["look"], look=look))
     erase = {"erase": several(among("frames"), 0, MOST_ITEMS)} if can_erase else {}
-    absent = reply_model("NotThere", action=Literal["not_there"], sure=Confidence)
-    conclusions = [answer, *([absent] if can_be_absent else []), *([on] if can_look else [])]
     return reply_model(
         "VerdictAnswer", reasoning=Thought, **erase, conclusion=Union[tuple(conclusions)]
     )

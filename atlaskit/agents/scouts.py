@@ -1,6 +1,6 @@
 """Scouts: cheap signals, made without the model, of where in a video to look first.
 
-`ak.Search(scouts=)` takes the name "words" (what is said shares words with the question), or any
+`ak.Search(scouts=)` takes the name "words" (subtitles that share words with the question), or any
 function of this form:
 
     def late(sight, grid):
@@ -43,9 +43,11 @@ T = TypeVar("T")
 LEAST = 0.5
 """Least score of a hint that goes into prompts and ranks a region; others are only recorded."""
 MOST_TOLD = 8
-"""The most hints in one prompt; the best ones are taken."""
-LONGEST_REASON, LONGEST_QUOTE = 300, 120
-"""Characters of a reason, and of the text that it quotes."""
+"""The most hints in one prompt: those with the highest scores."""
+LONGEST_REASON = 300
+"""Characters of a reason."""
+LONGEST_QUOTE = 120
+"""Characters of the text that a reason quotes."""
 SPREADS = 4.0
 """Typical distances from the median at which a line stands out fully."""
 ENOUGH_WORDS = 4
@@ -148,9 +150,8 @@ def words(sight: Sight, grid: Grid) -> Hints:
     """Name cells whose subtitles share words with the question, the choices and the search task.
 
     A line counts for the cell in which its middle lies. Words that many lines share weigh little
-    (BM25), and a line counts by how far it stands out above what is usual in the video: above the
-    median, over the root grid's cells, of the best line of each. A line proves nothing, and may
-    mislead.
+    (BM25). The score of a line is how far it stands out above the median, over the root grid's
+    cells, of the best line of each cell. A line proves nothing, and may mislead.
 
     Examples:
         >>> by_name = ak.Search(scouts=["words"])
@@ -162,32 +163,43 @@ def words(sight: Sight, grid: Grid) -> Hints:
     if not sight.video.subtitles.lines:
         return Hints(note="The video has no subtitles.")
     root = replace(grid, path=(), shift=())
-    middles, scores, lines = sight.once(f"words {grid.k}", lambda: _standouts(sight, root))
+    lines = sight.once(f"words {grid.k}", lambda: _scored_lines(sight, root))
+    middles_s = [line.middle_s for line in lines]
     hints = dict[int, Hint]()
     for cell in grid.cells:
-        first = bisect_left(middles, cell.start_s)
-        last = bisect_left(middles, cell.end_s)
-        if first < last and (score := max(scores[first:last])):  # the first of equals
-            line = lines[scores.index(score, first, last)]
-            quote = json.dumps(printable(line.text, LONGEST_QUOTE), ensure_ascii=False)
-            places = places_of(sight.video, line.start_s, line.start_s)
-            where = f"in {places[0]}" if places else "there"
-            hints[cell.index] = Hint(score, f"said {where}: {quote}")
+        first = bisect_left(middles_s, cell.start_s)
+        last = bisect_left(middles_s, cell.end_s)
+        best = max(lines[first:last], key=lambda line: line.score, default=None)
+        if best is None or not best.score:
+            continue
+        quote = json.dumps(printable(best.line.text, LONGEST_QUOTE), ensure_ascii=False)
+        places = places_of(sight.video, best.line.start_s, best.line.start_s)
+        where = f"in {places[0]}" if places else "there"
+        hints[cell.index] = Hint(best.score, f"said {where}: {quote}")
     return Hints(hints)
 
 
-def _standouts(sight: Sight, root: Grid) -> tuple[list[float], list[float], list[Line]]:
-    """Return the lines in order of their middles: middles, how far each stands out, lines."""
-    middles = [(line.start_s + line.end_s) / 2 for line in sight.lines]
+class ScoredLine(NamedTuple):
+    """A subtitle line and how far it stands out."""
+
+    middle_s: float
+    score: float
+    line: Line
+
+
+def _scored_lines(sight: Sight, root: Grid) -> list[ScoredLine]:
+    """Return the lines in order of their middles, each with how far it stands out in [0, 1]."""
+    middles_s = [(line.start_s + line.end_s) / 2 for line in sight.lines]
     values = relevance(sight)
     starts_s = [cell.start_s for cell in root.cells]
-    best = dict.fromkeys(range(root.size), 0.0)
-    for middle, value in zip(middles, values, strict=True):
-        cell = max(0, bisect_right(starts_s, middle) - 1)
+    best = [0.0] * root.size
+    for middle_s, value in zip(middles_s, values, strict=True):
+        cell = max(0, bisect_right(starts_s, middle_s) - 1)
         best[cell] = max(best[cell], value)
-    scores = standouts(values, list(best.values()), STANDS_OUT)
-    ranked = sorted(zip(middles, scores, sight.lines, strict=True), key=lambda each: each[0])
-    return [each[0] for each in ranked], [each[1] for each in ranked], [each[2] for each in ranked]
+    scores = standouts(values, best, STANDS_OUT)
+    lines = list(map(ScoredLine, middles_s, scores, sight.lines))
+    lines.sort(key=lambda line: line.middle_s)
+    return lines
 
 
 class _Text(NamedTuple):
@@ -195,23 +207,31 @@ class _Text(NamedTuple):
 
 
 def relevance(sight: Sight, said: Sequence[Line] | None = None) -> list[float]:
-    """Return the relevance of each line for the question, in [0, 1]: of subtitles, or of others.
+    """Return the relevance of each line for the question, in [0, 1].
 
     It is the line's BM25 score for a query in which each word counts once for the question, once
     for the choices and once for the search task, as a share of what ENOUGH_WORDS words of one line
-    alone would score. A line also gets a share of those right before and after it that have no
-    more: so of a sentence that spans two lines, the one that says more stands for both.
+    alone would score. A line also gets a share of the lines right before and after it that score no
+    more: of a sentence that spans two lines, the one that says more stands for both.
+
+    Args:
+        sight: The question and the search task, and the subtitle lines.
+        said: Other lines; None means the subtitle lines.
     """
     lines = sight.lines if said is None else said
     question = sight.question
-    texts = (question.text, " ".join(question.choices), sight.search_task)
-    query = " ".join(word for text in texts for word in sorted(set(words_of(text))))
-    scores = Index([_Text(line.text) for line in lines]).scores(query).tolist()
+    query = list[str]()
+    for text in (question.text, " ".join(question.choices), sight.search_task):
+        query += sorted(set(words_of(text)))
+    scores = Index([_Text(line.text) for line in lines]).scores(" ".join(query)).tolist()
     spread = list(scores)
     for at in range(1, len(lines)):
-        if lines[at].start_s - lines[at - 1].end_s <= NEAR_S:
-            spread[at] += NEIGHBOUR * scores[at - 1] * (scores[at - 1] <= scores[at])
-            spread[at - 1] += NEIGHBOUR * scores[at] * (scores[at] <= scores[at - 1])
+        if lines[at].start_s - lines[at - 1].end_s > NEAR_S:
+            continue
+        if scores[at - 1] <= scores[at]:
+            spread[at] += NEIGHBOUR * scores[at - 1]
+        if scores[at] <= scores[at - 1]:
+            spread[at - 1] += NEIGHBOUR * scores[at]
     enough = ENOUGH_WORDS * math.log1p((len(lines) - 0.5) / 1.5) / (1 + K1)
     return [round(min(1.0, score / enough), 6) for score in spread]
 
@@ -221,15 +241,18 @@ def standouts(values: Sequence[float], usual: Sequence[float], least: float) -> 
 
     Args:
         values: The values.
-        usual: What is usual, at least one value.
+        usual: The values whose median is the level to stand out from; at least one.
         least: A value that is less above the median never stands out fully.
     """
     median = statistics.median(usual)
     reach = max(SPREADS * statistics.median(abs(value - median) for value in usual), least)
-    shares = [(value - median) / reach for value in values]
-    return [
-        round(min(1.0, max(0.0, share)), 6) if math.isfinite(share) else 0.0 for share in shares
-    ]
+    scores = list[float]()
+    for value in values:
+        share = (value - median) / reach
+        if not math.isfinite(share):
+            share = 0.0
+        scores.append(round(min(1.0, max(0.0, share)), 6))
+    return scores
 
 
 SCOUTS: dict[str, Scout] = {"words": words}
@@ -261,9 +284,9 @@ class Survey:
             if search_task not in self._sights:
                 self._sights[search_task] = self.sight_of(search_task)
             sight = self._sights[search_task]
-            hints = {
-                name: checked(name, scout(sight, grid), grid) for name, scout in self.scouts.items()
-            }
+            hints = dict[str, Hints]()
+            for name, scout in self.scouts.items():
+                hints[name] = checked(name, scout(sight, grid), grid)
             self._hints[search_task, grid] = hints
         return self._hints[search_task, grid]
 
@@ -274,35 +297,42 @@ class Survey:
                 scout=name, path=grid.path, hints=tuple(_records(hints)), note=hints.note
             )
 
-    def told(self, search_task: str, grid: Grid, cells: Collection[int]) -> tuple[HintRecord, ...]:
+    def hints_for(
+        self, search_task: str, grid: Grid, cells: Collection[int]
+    ) -> tuple[HintRecord, ...]:
         """Return the hints about some cells for a prompt: at most MOST_TOLD, best first."""
-        hints = self.look(search_task, grid).values() if self.are_told else ()
-        about = [
-            each
-            for one in hints
-            for each in _records(one)
-            if each.cell in cells and each.score >= LEAST
-        ]
-        return tuple(sorted(about, key=lambda hint: (-hint.score, hint.cell))[:MOST_TOLD])
+        if not self.are_told:
+            return ()
+        about = list[HintRecord]()
+        for hints in self.look(search_task, grid).values():
+            for hint in _records(hints):
+                if hint.cell in cells and hint.score >= LEAST:
+                    about.append(hint)
+        about.sort(key=lambda hint: (-hint.score, hint.cell))
+        return tuple(about[:MOST_TOLD])
 
     def prior(self, search_task: str, region: Grid) -> float:
         """Return the prior of a region, in [0, 1]: the best hint about it in the grid above."""
         if not self.scouts:
             return 0.0
-        # A region that is looked at again, between its frames, is as likely.
+        # A region that is looked at again, between its frames, has the same prior.
         region = replace(region, shift=())
-        hints = [
-            each.by_cell.get(region.path[-1])
-            for each in self.look(search_task, region.parent()).values()
-        ]
-        return max((hint.score for hint in hints if hint and hint.score >= LEAST), default=0.0)
+        best = 0.0
+        for hints in self.look(search_task, region.parent()).values():
+            hint = hints.by_cell.get(region.path[-1])
+            if hint is not None and hint.score >= LEAST:
+                best = max(best, hint.score)
+        return best
 
     def recorded(self) -> dict[str, Any]:
         """Return the scouts as a run's settings record them; nothing if there are none."""
-        return {"scouts": list(self.scouts), "hints_told": self.are_told} if self.scouts else {}
+        if not self.scouts:
+            return {}
+        return {"scouts": list(self.scouts), "hints_told": self.are_told}
 
 
 def _records(hints: Hints) -> Iterator[HintRecord]:
+    """Yield the hints as events record them."""
     for cell, hint in hints.by_cell.items():
         yield HintRecord(cell=cell, score=hint.score, reason=hint.reason)
 
@@ -321,22 +351,23 @@ def checked(name: str, hints: object, grid: Grid) -> Hints:
         raise InputError(
             f"The scout {name} must return ak.scouts.Hints; it returned {hints!r:.80}."
         )
-    if not all(isinstance(hint, Hint) for hint in hints.by_cell.values()):
-        raise InputError(
-            f"The scout {name} must return ak.scouts.Hints of ak.scouts.Hint; it returned "
-            f"{hints!r:.80}."
-        )
-    for cell in hints.by_cell:
+    for cell, hint in hints.by_cell.items():
+        if not isinstance(hint, Hint):
+            raise InputError(
+                f"The scout {name} must return ak.scouts.Hints of ak.scouts.Hint; it returned "
+                f"{hints!r:.80}."
+            )
         if type(cell) is not int or not 0 <= cell < grid.size:
             raise InputError(
                 f"The scout {name} must name cells from 0 to {grid.size - 1}; it named "
                 f"{cell!r:.40}."
             )
-    named = sorted((cell, hint) for cell, hint in hints.by_cell.items() if hint.score)
-    default = f"named by the scout {name}"
-    by_cell = {
-        c: Hint(float(h.score), printable(h.reason or default, LONGEST_REASON)) for c, h in named
-    }
+    by_cell = dict[int, Hint]()
+    for cell in sorted(hints.by_cell):
+        hint = hints.by_cell[cell]
+        if hint.score:
+            reason = printable(hint.reason or f"named by the scout {name}", LONGEST_REASON)
+            by_cell[cell] = Hint(float(hint.score), reason)
     return Hints(by_cell, printable(hints.note, LONGEST_REASON))
 
 
@@ -344,10 +375,10 @@ def resolve_scouts(scouts: Iterable[str | Scout]) -> dict[str, Scout]:
     """Return scouts by their names in results and traces, in the order given.
 
     Args:
-        scouts: Names in SCOUTS, or functions of a scout's form. One given twice counts once.
+        scouts: Names in SCOUTS, or functions of a scout's form. A scout given twice counts once.
 
     Raises:
-        InputError: If one is neither, or two different ones have the same name.
+        InputError: If a value is neither, or two different functions have the same name.
     """
     if isinstance(scouts, str) or not isinstance(scouts, Iterable):
         raise InputError(f'scouts is a list of scouts, such as ("words",); got {scouts!r:.80}.')

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from atlaskit.agents.budget import Budget, check_budget
-from atlaskit.agents.earlier import earlier_text
 from atlaskit.agents.looking import Looking
 from atlaskit.agents.loop import Loop
 from atlaskit.agents.master import Master
+from atlaskit.agents.prompts.looks import Note, kept_text, notes_text
 from atlaskit.agents.run import Run
 from atlaskit.agents.scouts import Sight, Survey, resolve_scouts
 from atlaskit.agents.settings import Named, Search, fit_for, recorded_fit, resolve_search
@@ -17,14 +18,22 @@ from atlaskit.agents.strategies import LOOKS, resolve_strategy, strategy_name
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span
-from atlaskit.errors import InputError, check_whole
+from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.names import Preset, cell_for, preset_of
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model
-from atlaskit.runs.events import Event
-from atlaskit.runs.result import Result
+from atlaskit.runs.events import Event, Look, Start
+from atlaskit.runs.replay import memory
+from atlaskit.runs.result import Result, trace_of
 from atlaskit.runs.result import Run as AnyRun
+from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import AnyVideo
+from atlaskit.video.video import Video
+
+MOST_RUNS = 8
+"""The most earlier runs whose findings are quoted: the last ones given."""
+LONGEST_QUESTION = 300
+"""Characters of the question of an earlier run that are quoted."""
 
 
 def ask(
@@ -57,12 +66,12 @@ def ask(
         video: The video, its file, or a list of files.
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
-        vlm: The model that plays the master and the workers; or the words that name it: what vLLM
-            serves on this machine (a hub id, a folder), or an address and a name.
+        vlm: The model that plays the master and the workers, or its name: a hub id or a folder,
+            which vLLM serves on this machine, or an address and a name.
         kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
             Ask for several intervals by `Question(…, kind="when", several=True)`.
-        search: How it is searched: "best", what measured best, as far as the model can do it;
-            "paper"; or settings of your own, `ak.Search(…)`.
+        search: How the video is searched: "best" (the settings that measured best, as far as the
+            model can use them), "paper", or settings of your own, `ak.Search(…)`.
         budget: Limits on calls, tokens and seconds.
         workers: The most regions explored in a round.
         within: The interval [start_s, end_s) in seconds to search; None for the whole video. Times
@@ -73,10 +82,10 @@ def ask(
         replay: Never call the model; use the cache alone.
         on_event: Called with each event as it happens, from the thread in which it happens.
         show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
-            result does not depend on it, but for the decoded frames counted in `result.spent`.
-        after: Runs about the same video, whose evidence and notes this question may use: for a
-            follow-up, which then costs what is new. Only a search by looks, as "best" is, takes
-            them. Leave it out in benchmarks.
+            result does not depend on it, except for the decoded frames counted in `result.spent`.
+        after: Earlier runs about the same video, whose evidence and notes this question may use: a
+            follow-up then costs less. Only a search by looks, such as "best", takes them. Leave it
+            out in benchmarks.
 
     Warns:
         ModelWarning: If the model was not taught such a video, or such a question.
@@ -139,25 +148,26 @@ def ask(
             return Sight(run.video, run.question, search_task, run.cache, subtitles)
 
         survey = Survey(resolve_scouts(settings.scouts), preset_of(vlm).words is None, sight_of)
-        own = _settings_of(settings, atlas, workers, survey)
+        recorded = _recorded_settings(settings, atlas, workers, survey)
         earlier = earlier_text(after, run.video) if after else ""
         if earlier and not is_by_looks:
             raise InputError('Only a search by looks takes after: use search="best".')
         if earlier:
-            own["after"] = earlier
-        run.begin(
-            "video-rlm",
-            own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]},
-        )
-        if not is_by_looks:
-            return Loop(Master(run), atlas, settings, workers, survey).answer()
-        return Looking(Master(run), atlas, settings, workers, survey, earlier).answer()
+            recorded["after"] = earlier
+        if within is not None:
+            recorded["within"] = [atlas.root.start_s, atlas.root.end_s]
+        run.begin("video-rlm", recorded)
+        if is_by_looks:
+            return Looking(Master(run), atlas, settings, workers, survey, earlier).answer()
+        return Loop(Master(run), atlas, settings, workers, survey).answer()
 
 
-def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> dict[str, Any]:
-    """Return the settings of a search as they are recorded in its trace and result."""
+def _recorded_settings(
+    search: Search, atlas: Atlas, workers: int, survey: Survey
+) -> dict[str, Any]:
+    """Return the settings of a search as its trace and result record them."""
     strategy = resolve_strategy(search.traversal)
-    return {
+    recorded = {
         "k": atlas.k,
         "cell": atlas.cell,
         **recorded_fit(atlas.look),
@@ -165,18 +175,61 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
         "subtitles": atlas.subtitles,
         "sampling": search.sampling,
         "cells": search.cells,
-        **({"labels": atlas.labels} if search.traversal == LOOKS else {}),
+    }
+    if search.traversal == LOOKS:
+        recorded["labels"] = atlas.labels
+    recorded |= {
         "traversal": search.traversal if strategy is None else strategy_name(strategy),
         "workers": workers,
-        **{
-            name: getattr(search, name)
-            for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")
-        },
-        **{
-            name: value
-            for name, value in search.changed().items()
-            if name in ("votes", "min_span_s")
-        },
-        **survey.recorded(),
-        **({"edges_s": list(atlas.root.edges)} if atlas.root.edges else {}),
+        "steps": search.steps,
+        "plateau": search.plateau,
+        "min_rounds": search.min_rounds,
+        "max_rounds": search.max_rounds,
+        "look_ahead": search.look_ahead,
     }
+    changed = search.changed()
+    for name in ("votes", "min_span_s"):
+        if name in changed:
+            recorded[name] = changed[name]
+    recorded |= survey.recorded()
+    if atlas.root.edges:
+        recorded["edges_s"] = list(atlas.root.edges)
+    return recorded
+
+
+def earlier_text(runs: AnyRun | Sequence[AnyRun], video: Video) -> str:
+    """Return the findings of earlier runs about a video, as text for prompts.
+
+    The findings are questions, answers, evidence and notes of looks. With them, the plan of a later
+    question can name a place that an earlier look noted. No part of the video counts as seen
+    because of that, since another question needs another look.
+
+    Args:
+        runs: Results, traces or saved files, oldest first; or one of them. () gives "".
+        video: The video that is asked about next.
+
+    Raises:
+        InputError: A run is about another video, or a file is no run.
+    """
+    is_one = isinstance(runs, str | Result | Trace) or not isinstance(runs, Sequence)
+    given: Sequence[Any] = [runs] if is_one else list(runs)  # type: ignore[arg-type]
+    rows = list[str]()
+    for trace in [trace_of(run) for run in given][-MOST_RUNS:]:
+        start = next(iter(trace.of(Start)), None)
+        if start is None or start.settings.get("video") != video.fingerprint:
+            raise InputError(
+                f"after takes runs about the same video, {video.name}: one of them is about "
+                "another."
+            )
+        asked = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
+        rows.append(f"Learned when this was asked before: {json.dumps(asked, ensure_ascii=False)}")
+        evidence = memory(trace).scratchpad
+        if len(evidence):
+            rows.append(kept_text(evidence))
+        notes = list[Note]()
+        for look in trace.of(Look):
+            note = Note(look.intervals_s, max(look.steps_s), look.note, bool(look.found))
+            notes.append(note)
+        if notes:
+            rows.append(notes_text(notes))
+    return "\n".join(rows)

@@ -1,7 +1,7 @@
-"""`Search`: the settings of a search, their two named values, and what suits a model and a video.
+"""`Search`: the settings of a search, the two searches with a name, and the checks on a model.
 
-"paper" is the search of the paper; "best" is what measured best on development seeds (see How the
-search works), as far as a model can do it.
+"paper" is the search of the paper; "best" has the settings that measured best on development seeds
+(see How the search works), as far as a model can use them.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Search:
     """
 
     k: int | None = None
-    """A grid has k×k cells. None: what suits the model (8 if nothing else is known)."""
+    """A grid has k×k cells. None: the number that suits the model (8 if none is known)."""
     cell: int | None = None
-    """Width and height of a cell in pixels; of a native cell, the longer of the two. None: what
-    suits the model (320 if nothing else is known)."""
+    """Width and height of a cell in pixels; of a native cell, the longer of the two. None: the size
+    that suits the model (320 if none is known)."""
     fit: Fit | None = None
     """How a frame fills its cell: native (the cell has the video's shape, rounded to the model's
     image tokens), contain (a square cell, the frame on grey) or stretch (a square cell, filled).
-    None: what suits the model (native if nothing else is known)."""
+    None: the one that suits the model (native if none is known)."""
     sampling: Sampling = "midpoint"
     """Which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the
     cell, the one that is least like the film around it)."""
@@ -56,21 +56,22 @@ class Search:
     """How deep workers may go, from 0 (the root grid alone) to D_max; auto is the first depth whose
     cells are shorter than `min_span_s`."""
     min_span_s: float = SUB_SECOND
-    """Seconds below which a cell is not opened. A smaller number lets a video of a minute be
-    explored, and depths be told apart that all end at a second."""
+    """Seconds below which a cell is not opened. With a smaller number, a video of a minute can be
+    explored, and deeper levels differ."""
     cells: Cells = "compact"
     """How prompts describe the cells: compact, or one by one (full, as in the paper)."""
     traversal: Literal["auto", "dfs", "bfs", "beam", "looks"] | Strategy = "auto"
     """Which regions are explored, and how: looks (any stretch as a sheet of its own, then all at
-    the step of what is looked for), dfs, bfs, beam, auto (dfs or bfs, the master's choice from the
-    question alone) or, in Python, a function of the form that `ak.strategies` describes."""
+    the step of the event that is searched for), dfs, bfs, beam, auto (dfs or bfs, the master's
+    choice from the question alone) or, in Python, a function of the form that `ak.strategies`
+    describes."""
     steps: int | None = None
-    """The most calls of a worker in its region. None: what suits the model (12 if nothing else
+    """The most calls of a worker in its region. None: the number that suits the model (12 if none
     is known)."""
     plateau: int | None = None
     """A visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no
-    sheet that it had not opened. None: what suits the model, or else half of the steps but enough
-    to reach the deepest level."""
+    sheet that it had not opened. None: the number that suits the model, or else half of the steps
+    but enough to reach the deepest level."""
     min_rounds: int = 1
     """Rounds before the evidence may count as sufficient. The plan of a search by looks is one."""
     max_rounds: int | None = None
@@ -80,15 +81,15 @@ class Search:
     round follows."""
     votes: int | None = 1
     """The most decisions that are asked for; the answer of the majority counts. Above 1 the model
-    needs a temperature. None: five where the model has one, and one where it has none."""
+    needs a temperature. None: five if the model has a temperature, and one if it has none."""
     scouts: Sequence[str | Scout] = ()
-    """What says, without the model, where to look first: words (what is said shares words with the
-    question) or, in Python, functions."""
+    """Signals other than the model of where to look first: words (subtitles that share words with
+    the question) or, in Python, functions."""
     threads: int | None = None
     """Workers that run at the same time; no result depends on it. None: all of a round."""
     sample: int = 0
-    """Number of the sample, if a model with a temperature is asked several times; each has replies
-    of its own in the cache."""
+    """Number of the sample, if a model with a temperature is asked several times. Each sample has
+    its own replies in the cache."""
 
     def __post_init__(self) -> None:
         self._check_grid()
@@ -103,7 +104,8 @@ class Search:
 
     def _check_grid(self) -> None:
         for name in ("k", "cell"):
-            if (value := getattr(self, name)) is not None and type(value) is not int:
+            value = getattr(self, name)
+            if value is not None and type(value) is not int:
                 check_whole(name, value)
         if self.k is not None:
             Grid(0.0, 1.0, self.k)
@@ -127,7 +129,8 @@ class Search:
     def _check_limits(self) -> None:
         steps = self.steps
         for name in ("steps", "max_rounds", "threads"):
-            if (value := getattr(self, name)) is not None:
+            value = getattr(self, name)
+            if value is not None:
                 check_whole(name, value)
         if self.plateau is not None:
             check_whole("plateau", self.plateau, 0 if steps is None else min(1, steps - 1))
@@ -148,19 +151,21 @@ class Search:
         `ak.evaluate(cases, vlm=other, search=ak.Search().suited_to(model))`.
 
         Args:
-            vlm: A model, its name, or a function that makes one for a world, such as an oracle's
-                class.
+            vlm: A model, its name, or a function that makes a model for a world, such as the class
+                of an oracle.
 
         Examples:
             >>> ak.Search(traversal="dfs").suited_to("Qwen/Qwen3-VL-8B-Instruct").k
             8
         """
         preset = preset_for(vlm)
-        missing = [name for name in ("k", "cell", "fit", "steps") if getattr(self, name) is None]
-        own: dict[str, Any] = {name: getattr(preset, name) for name in missing}
-        if self.plateau is None and own.get("steps", self.steps) == preset.steps:
-            own["plateau"] = preset.plateau
-        return replace(self, **own)
+        suited = dict[str, Any]()
+        for name in ("k", "cell", "fit", "steps"):
+            if getattr(self, name) is None:
+                suited[name] = getattr(preset, name)
+        if self.plateau is None and suited.get("steps", self.steps) == preset.steps:
+            suited["plateau"] = preset.plateau
+        return replace(self, **suited)
 
     @classmethod
     def named(cls, name: Named, **changes: Any) -> Search:
@@ -176,7 +181,8 @@ class Search:
         return replace(named_search(name), **changes)
 
     def __repr__(self) -> str:
-        return f"Search({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
+        shown = [f"{name}={value!r}" for name, value in self.changed().items()]
+        return f"Search({', '.join(shown)})"
 
     def with_plateau(self, max_depth: int) -> Search:
         """Return the settings with a plateau, chosen where none was given.
@@ -189,11 +195,12 @@ class Search:
 
     def changed(self) -> dict[str, Any]:
         """Return the settings that differ from the paper's, by name."""
-        return {
-            each.name: value
-            for each in fields(self)
-            if (value := getattr(self, each.name)) != each.default
-        }
+        changed = dict[str, Any]()
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value != each.default:
+                changed[each.name] = value
+        return changed
 
 
 VOTES = 5
@@ -225,14 +232,14 @@ def resolve_search(
         InputError: If no search has that name, or a setting does not go with the model.
     """
     chosen = named_search(search)
-    if search == "best":
-        chosen = chosen if preset_of(vlm).words is None else PAPER
+    is_taught = preset_of(vlm).words is not None
+    if search == "best" and is_taught:
+        chosen = PAPER
     chosen = replace(chosen, **changes)
     if chosen.votes is None:
         chosen = replace(chosen, votes=VOTES if can_vote(vlm) else 1)
     check_votes(vlm, chosen.votes or 1)
-    is_untaught = chosen.cells == "full" or chosen.traversal == LOOKS
-    if preset_of(vlm).words is not None and is_untaught:
+    if is_taught and (chosen.cells == "full" or chosen.traversal == LOOKS):
         name = printable(str(getattr(vlm, "name", vlm)), 60)
         raise InputError(
             f'{name} was taught prompts with cells="compact", of traversals other than "looks", '
@@ -257,13 +264,17 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
         vlm: The model that looks at the cells.
         fit: The user's choice; None for what suits the model.
     """
-    return preset_of(vlm).fit if fit is None else fit, family_of(vlm.name).patch
+    return fit or preset_of(vlm).fit, family_of(vlm.name).patch
 
 
 def recorded_fit(look: Look) -> dict[str, Any]:
     """Return the settings of a look as a run records them: the patch only if cells depend on it."""
-    patch = {"patch": look.patch} if look.fit == "native" else {}
-    return {"fit": look.fit, **patch, **({"ruled": True} if look.ruled else {})}
+    recorded: dict[str, Any] = {"fit": look.fit}
+    if look.fit == "native":
+        recorded["patch"] = look.patch
+    if look.ruled:
+        recorded["ruled"] = True
+    return recorded
 
 
 def can_vote(vlm: object) -> bool:
@@ -276,19 +287,19 @@ def check_votes(vlm: Any, votes: int) -> None:
     """Raise InputError if a model would give the same vote several times."""
     if votes > 1 and not can_vote(vlm):
         raise InputError(
-            f"votes={votes} asks {vlm.name} the same several times, and at temperature 0 each "
-            "reply is the same. Open the model with a temperature, for instance ak.VLM(…, "
+            f"votes={votes} asks {vlm.name} the same question several times, and at temperature 0 "
+            "all replies are the same. Open the model with a temperature, for instance ak.VLM(…, "
             "temperature=0.7), or leave votes at 1."
         )
 
 
 def caution(model: Model, video: Video, question: Question) -> str:
-    """Return a warning if the model was not trained for this kind of question, else "".
+    """Return a warning if the model was not trained for such a video or question, else "".
 
-    It is warned of once in a process; each result says it.
+    Python shows the warning once; each result states it.
     """
-    says = preset_of(model).caution
-    fault = "" if says is None else says(video, question)
+    fault_of = preset_of(model).caution
+    fault = "" if fault_of is None else fault_of(video, question)
     if not fault:
         return ""
     message = f"{printable(model.name, 60)} {fault}"

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ from atlaskit.video.video import Video
 PARALLEL = 8
 """Chunks that are sent at once, unless the caller sets another number."""
 MOST_FAILURES = 3
-"""After so many chunks in a row have failed, no more are sent."""
+"""No more chunks are sent after so many failures in a row."""
 SHORTEST_S = 0.01
 """The shortest line, in seconds, with usable times; a shorter one gets the times of its chunk."""
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remaining}{postfix}]"
@@ -64,19 +63,19 @@ def transcribe(
     again asks for the missing ones only.
 
     Text that the model made up in noise is left out, with a warning: text that repeats itself
-    (compressed more than 2.4 times by zlib), and what the model itself takes for no speech. A model
-    that gives no times gives one line for each chunk.
+    (compressed more than 2.4 times by zlib), and text that the model itself marks as no speech. A
+    model without times gives one line for each chunk.
 
     Args:
-        video: A file, an open video, or a list of them, which is one video. What a list has several
-            times is transcribed once.
+        video: A file, an open video, or a list of them, which is one video. A file that the list
+            has several times is transcribed once.
         asr: The speech model.
-        language: The language that is spoken, as an ISO 639 code or an English name. The model is
-            told, and of several sound tracks the one in it is taken. None: that of `asr`.
+        language: The language that is spoken, as an ISO 639 code or an English name. It is passed
+            to the model, and chooses among several sound tracks. None: the language of `asr`.
         audio_track: Number of the sound track, from 0. None: by language, or the default one.
         save: An SRT file to write the lines to, which `open_video` reads as `subtitles`.
         parallel: How many chunks are sent at once. Only the time it takes depends on it.
-        cache: Where what was heard is stored; None for the default one.
+        cache: The cache of transcribed chunks; None for the default one.
         progress: Whether to show a progress bar.
         replay: Never call the model.
 
@@ -90,7 +89,7 @@ def transcribe(
         Unrecorded: In a replay, if a chunk is not in the cache.
 
     Warns:
-        SpeechWarning: Some of what was heard is left out, or no words were heard.
+        SpeechWarning: Some of the text is left out, or no words were heard.
         DamagedVideo: Some of the sound cannot be decoded.
 
     Examples:
@@ -153,13 +152,13 @@ def _assembled(video: Video, tracks: dict[str, Subtitles]) -> Subtitles:
     """Return the lines of a video from those of its files."""
     if not isinstance(video, Playlist):
         return tracks.get(video.fingerprint, Subtitles())
-    starts = accumulate((part.duration_s for part in video.parts), initial=0.0)
-    return Subtitles.merged(
-        [
-            _assembled(part, tracks).shifted(start_s, start_s + part.duration_s)
-            for part, start_s in zip(video.parts, starts, strict=False)
-        ]
-    )
+    shifted = list[Subtitles]()
+    start_s = 0.0
+    for part in video.parts:
+        end_s = start_s + part.duration_s
+        shifted.append(_assembled(part, tracks).shifted(start_s, end_s))
+        start_s = end_s
+    return Subtitles.merged(shifted)
 
 
 @dataclass(frozen=True)
@@ -215,18 +214,17 @@ class _Listener:
 
     def warn(self) -> None:
         """Warn about text that was left out."""
-        if self._left_out:
-            reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
-            warnings.warn(
-                f"{self._asr.name}: {self._left_out.total()} of {self._lines + self._dropped} "
-                f"lines are left out ({reasons}); the first is {printable(self._example, 80)!r}.",
-                SpeechWarning,
-                stacklevel=3,
-            )
-
-    @property
-    def _dropped(self) -> int:
-        return self._left_out.total() - self._left_out["outside the picture"]
+        if not self._left_out:
+            return
+        left_out = self._left_out.total()
+        lines = self._lines + left_out - self._left_out["outside the picture"]
+        reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
+        warnings.warn(
+            f"{self._asr.name}: {left_out} of {lines} lines are left out ({reasons}); the first "
+            f"is {printable(self._example, 80)!r}.",
+            SpeechWarning,
+            stacklevel=3,
+        )
 
     def _hear_all(self, sound: Sound) -> _Progress:
         """Send all chunks of a file, a few at a time, and return the outcome of each."""
@@ -275,19 +273,17 @@ class _Listener:
         """Return the lines of a chunk, in seconds of the file's clock, cut to the chunk."""
         lines = []
         for segment in segments:
-            if segment.is_repetitive or segment.is_no_speech:
-                self._leave_out(
-                    "that repeat themselves" if segment.is_repetitive else "of no speech",
-                    segment.text,
-                )
+            if segment.is_repetitive:
+                self._leave_out("that repeat themselves", segment.text)
+                continue
+            if segment.is_no_speech:
+                self._leave_out("of no speech", segment.text)
                 continue
             start_s = place.start_s
             end_s = place.end_s
             if segment.start_s is not None and segment.end_s is not None:
-                start_s, end_s = (
-                    max(start_s, start_s + segment.start_s),
-                    min(end_s, start_s + segment.end_s),
-                )
+                start_s = max(place.start_s, place.start_s + segment.start_s)
+                end_s = min(place.end_s, place.start_s + segment.end_s)
             if end_s - start_s < SHORTEST_S:
                 start_s = place.start_s
                 end_s = place.end_s

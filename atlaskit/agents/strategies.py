@@ -1,5 +1,8 @@
-"""The strategies dfs, bfs, beam and auto: functions that choose the regions of a round. Each is one
-function of the frontier, a priority queue of open regions with virtual loss (paper §3.2).
+"""The strategies dfs, bfs and beam, which choose the regions of a round, and `Frontier`, the
+priority queue of open regions with virtual loss from which they choose (paper §3.2).
+
+A region is a grid below the root, to which one worker is sent. The frontier ranks regions by the
+scores that the master gives to root cells and by the priors that scouts give.
 
 `ak.Search(traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from
 the words of the question), or any function of this form:
@@ -18,7 +21,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from itertools import count
 from typing import Literal, Protocol, get_args
 
 from atlaskit.environment.grid import Grid
@@ -29,7 +31,7 @@ from atlaskit.errors import InputError, check_whole
 __all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
-"""Score to which a prior of 1 corresponds; a region of which the master is surer comes first."""
+"""The score of the master to which a prior of 1 is equal."""
 Source = Literal["root", "marked", "suggested"]
 """Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
@@ -38,7 +40,7 @@ VIRTUAL_LOSS = 1.0
 NEIGHBOUR_LOSS = 0.25
 """Penalty of a region while an adjacent one is explored.
 
-It halves with each length of that region that lies between the two.
+It halves with each multiple of that region's length that lies between the two.
 """
 
 
@@ -49,21 +51,25 @@ class Region:
     grid: Grid
     source: Source = "root"
     score: float | None = None
-    """The master's score, in [0, 1]; a region without one (None) and without a prior is not handed
-    out."""
+    """The master's score, in [0, 1]; None before it gave one. A region without a score and without
+    a prior is not chosen."""
     prior: float = 0.0
-    """The scouts' score of it, in [0, 1]; 0 without a hint."""
+    """The scouts' score, in [0, 1]; 0 without a hint."""
     order: int = 0
-    """Position in order of arrival; of two regions with one priority, the lower goes first."""
+    """Position in the queue. Of two regions with equal priority, the lower position comes first."""
 
     @property
     def worth(self) -> float | None:
         """The master's score or the weighted prior, whichever is higher; None without either."""
-        return max(self.score or 0.0, PRIOR_WEIGHT * self.prior) if self.prior else self.score
+        if not self.prior:
+            return self.score
+        return max(self.score or 0.0, PRIOR_WEIGHT * self.prior)
 
     def is_ready(self, highest: float) -> bool:
         """Return whether it can be chosen, given the highest score of all open regions."""
-        return self.score is not None or (self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest)
+        if self.score is not None:
+            return True
+        return self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest
 
 
 class Frontier:
@@ -72,11 +78,11 @@ class Frontier:
     def __init__(self, cells: Iterable[Grid]) -> None:
         """Queue the grids of the root's cells, without scores."""
         self._open: dict[Grid, Region] = {}
-        self._out: list[Grid] = []
-        self._visits: dict[Grid, Region] = {}
-        self._shown: set[Grid] = set()
+        self._exploring: list[Grid] = []
+        self._visits: dict[Grid, Region] = {}  # as they were when they were assigned
+        self._shown: set[Grid] = set()  # grids that workers saw
         self._reopened: set[Grid] = set()
-        self._arrived = 0
+        self._arrived = 0  # the next position in the queue
         self._prior: Callable[[Grid], float] = lambda grid: 0.0
         for cell in cells:
             self._put(Region(cell))
@@ -93,10 +99,7 @@ class Frontier:
         A region that only scouts name waits until no score is higher than its prior. So a hint
         costs no call if the master already knows where to look.
         """
-        highest = max(
-            (region.score for region in self._open.values() if region.score is not None),
-            default=0.0,
-        )
+        highest = max((region.score or 0.0 for region in self._open.values()), default=0.0)
         return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
@@ -113,12 +116,11 @@ class Frontier:
         """Set the prior of each region, also of later ones, from the scouts' hints.
 
         Args:
-            prior: Returns the prior of a region, in [0, 1]: 0 leaves it as it is.
+            prior: Returns the prior of a region, in [0, 1]: 0 changes nothing.
         """
         self._prior = prior
-        self._open = {
-            grid: replace(region, prior=prior(grid)) for grid, region in self._open.items()
-        }
+        for grid, region in self._open.items():
+            self._open[grid] = replace(region, prior=prior(grid))
 
     def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
         """Apply the master's scores of root cells to the open regions in those cells.
@@ -131,12 +133,12 @@ class Frontier:
             offered: The root cells the master could name. Regions in an offered cell that it did
                 not name lose half of their score.
         """
-        places = {cell: place for place, cell in enumerate(scores)}
+        # The named regions exchange the positions that they have in the queue.
+        ranking = list(scores)
         named = [region for region in self.open if region.grid.path[0] in scores]
         orders = [region.order for region in named]
-        for region, order in zip(
-            sorted(named, key=lambda r: places[r.grid.path[0]]), orders, strict=True
-        ):
+        named.sort(key=lambda region: ranking.index(region.grid.path[0]))
+        for region, order in zip(named, orders, strict=True):
             score = scores[region.grid.path[0]]
             if region.source == "suggested":
                 score = max(score, region.score or 0.0)
@@ -172,8 +174,8 @@ class Frontier:
             count: How many regions to return at most.
             among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
-        ready = [r for r in self.scored if among(r)]
-        exploring = list(self._out)
+        ready = [region for region in self.scored if among(region)]
+        exploring = list(self._exploring)
         chosen = list[Grid]()
         while ready and len(chosen) < count:
             first = max(ready, key=lambda region: priority(region, exploring))
@@ -185,7 +187,7 @@ class Frontier:
     def hand_out(self, grid: Grid) -> None:
         """Move an open region to those being explored."""
         self._visits[grid] = self._open.pop(grid)
-        self._out.append(grid)
+        self._exploring.append(grid)
 
     def take_back(self, grid: Grid, is_searched: bool, shown: Collection[Grid] = ()) -> None:
         """Remove a region from those being explored, with the grids that its worker saw.
@@ -193,7 +195,7 @@ class Frontier:
         A region whose visit was cut short opens again, but only once. It then has half of its
         score and comes after regions of equal priority, because it may fail again.
         """
-        self._out.remove(grid)
+        self._exploring.remove(grid)
         self._shown |= set(shown)
         if not is_searched and grid not in self._reopened:
             self._reopened.add(grid)
@@ -205,16 +207,18 @@ class Frontier:
 
     def drop(self, zones: DeadZones) -> None:
         """Remove the open regions that lie entirely in dead zones."""
-        self._open = {
-            g: region for g, region in self._open.items() if not zones.covers(g.start_s, g.end_s)
-        }
+        for grid in list(self._open):
+            if zones.covers(grid.start_s, grid.end_s):
+                del self._open[grid]
 
     def _put(self, region: Region) -> None:
-        """Add a region; one that is open already is replaced, in its place."""
-        known = self._open.get(region.grid)
-        order = known.order if known else self._arrived
+        """Add a region to the queue; a region of the same grid is replaced, in its position."""
+        order = self._arrived
+        if region.grid in self._open:
+            order = self._open[region.grid].order
+        else:
+            self._arrived += 1
         self._open[region.grid] = replace(region, prior=self._prior(region.grid), order=order)
-        self._arrived += known is None
 
 
 def priority(region: Region, exploring: Iterable[Grid]) -> float:
@@ -225,12 +229,16 @@ def priority(region: Region, exploring: Iterable[Grid]) -> float:
 def virtual_loss(grid: Grid, other: Grid) -> float:
     """Return the penalty of a region while another one is explored, in [0, 1]."""
     gap_s = max(grid.start_s - other.end_s, other.start_s - grid.end_s)
-    return VIRTUAL_LOSS if gap_s < 0 else NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)
+    if gap_s < 0:
+        return VIRTUAL_LOSS
+    loss: float = NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)
+    return loss
 
 
 SCAN_STEPS = 4
 """Steps of a worker that scans one level and marks cells for later rounds."""
 BEAM_WIDTH = 8
+"""Regions of each level that a beam search scans, unless the caller sets another number."""
 
 
 @dataclass(frozen=True)
@@ -320,18 +328,13 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
     def strategy(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
         visits = Counter(grid.depth for grid in frontier.visited)
-        levels = sorted({region.grid.depth for region in frontier.scored})
+        levels = {region.grid.depth for region in frontier.scored}
         if not levels:
             return []
-        level, limit = next(
-            (level, limit)
-            for limit in count(width, width)
-            for level in levels
-            if visits[level] < limit
-        )
-        chosen = frontier.best(
-            min(workers, limit - visits[level]), lambda region: region.grid.depth == level
-        )
+        # The least visited level comes next, counted in beams; of equal ones, the upper.
+        level = min(levels, key=lambda depth: (visits[depth] // width, depth))
+        room = width - visits[level] % width
+        chosen = frontier.best(min(workers, room), lambda region: region.grid.depth == level)
         return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
 
     strategy.__name__ = f"beam({width})"
@@ -382,9 +385,8 @@ def choose(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) 
     """
     planned = strategy(frontier, workers=workers, steps=steps)
     rule = f"The strategy {strategy_name(strategy)} must return"
-    if not isinstance(planned, Sequence) or not all(
-        isinstance(each, Assignment) for each in planned
-    ):
+    is_list = isinstance(planned, Sequence)
+    if not is_list or not all(isinstance(each, Assignment) for each in planned):
         raise InputError(f"{rule} a list of assignments; it returned {planned!r:.80}.")
     if len(planned) > workers:
         raise InputError(f"{rule} at most {workers} assignments; it returned {len(planned)}.")

@@ -1,8 +1,7 @@
 """Facts as prompt text: question, times, grid, cells, subtitle lines, evidence, gaps between
-evidence; and `request`, which makes a request of parts.
+evidence; and `request`, which joins parts to a request.
 
-The functions return text that goes into prompts; what a prompt asks the model to do is in
-`prompts`, but for the request to decide, which several share.
+The instructions of each call are in `prompts`. Here are only those that several calls share.
 """
 
 from __future__ import annotations
@@ -38,13 +37,14 @@ from atlaskit.video.collection import Collection, Film
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
-"""Characters of subtitles in one prompt, if all are listed."""
+"""The most characters of subtitles with which a prompt lists all lines."""
 MOST_MATCHING = 1_500
-"""Characters of subtitles if there are more than that: the lines that match the question best."""
+"""Characters of subtitles in a prompt that cannot list all lines: those that match the question
+best."""
 LEAST_QUOTED = len('"" [0.0–0.0 s]')
 """Characters that `quote_line` adds to a line's text, at least."""
 FIRST_CELL = "its first cell"
-"""The cell at which a line is listed that several cells of a view share."""
+"""The cell at which a view lists a line that several cells share."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_CUTS = 128
 """Times of hidden cuts that a prompt lists, beside one for each cell."""
@@ -89,10 +89,13 @@ ANSWER_FORMS = {
 def question_text(question: Question) -> str:
     """Return the question with the form of its answer, or its choices."""
     name = "when, several" if question.several else question.kind
-    form = [ANSWER_FORMS[name]] if name in ANSWER_FORMS else []
-    choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
-    choices = ["Its possible answers, by number:", *choices] if choices else []
-    return "\n".join([f"The question: {question.text}", *form, *choices])
+    rows = [f"The question: {question.text}"]
+    if name in ANSWER_FORMS:
+        rows.append(ANSWER_FORMS[name])
+    if question.choices:
+        rows.append("Its possible answers, by number:")
+        rows += [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+    return "\n".join(rows)
 
 
 def request(
@@ -105,16 +108,16 @@ def request(
 ) -> Request:
     """Return a request; it ends with the form of the reply.
 
-    A server that decodes by the schema is sent it as well; the form in words helps a model to think
-    of what it will write, and is all that one without such decoding has.
+    The schema is sent as well, for servers that decode by it. The form in words helps a model to
+    plan what it will write, and a model without such decoding has nothing else.
 
     Args:
         role: Who makes the call.
-        step: What the call is for.
+        step: The purpose of the call.
         schema: The form of the reply.
         facts: The call, which an oracle reads.
-        system: What the model is and what it sees.
-        parts: What it is shown, told and asked; empty ones are left out.
+        system: The system message: what the model is and what it sees.
+        parts: The parts of the user message: images, facts and the task; empty ones are left out.
     """
     tokens = 4096 if step in ("plan", "look", "review", "decision") else 2048
     messages = brief(system, *(part for part in parts if part), form_text(schema))
@@ -127,9 +130,11 @@ def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
 
 
 def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
-    """Return the form of a reply: JSON with <what belongs there> in place of values."""
+    """Return the form of a reply: JSON with placeholders such as <seconds> for values."""
     form = _form(*_nodes(schema))
-    limit = f", with texts of at most {LONGEST_TEXT} characters" if '"<text>"' in form else ""
+    limit = ""
+    if '"<text>"' in form:
+        limit = f", with texts of at most {LONGEST_TEXT} characters"
     return f"Reply in JSON{limit}:\n{form}"
 
 
@@ -141,9 +146,11 @@ def action_forms(schema: ParametricSchema) -> dict[str, str]:
     for variant in action.get("anyOf", [action]):
         fields = kinds[variant["$ref"].rpartition("/")[2]]["properties"]
         known = forms.setdefault(fields["action"]["const"], {})
-        for name, field in fields.items():  # if an action has two directions, the values of both
-            values = [*known.get(name, {}).get("enum", []), field.get("const")]
-            known[name] = {"enum": list(dict.fromkeys(values))} if "const" in field else field
+        for name, field in fields.items():
+            if "const" in field:  # an action with two directions has the values of both
+                values = [*known.get(name, {}).get("enum", []), field["const"]]
+                field = {"enum": list(dict.fromkeys(values))}
+            known[name] = field
     return {
         word: _form({"type": "object", "properties": fields}, kinds)
         for word, fields in forms.items()
@@ -151,19 +158,26 @@ def action_forms(schema: ParametricSchema) -> dict[str, str]:
 
 
 def _nodes(schema: type[BaseModel] | ParametricSchema) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a schema's JSON Schema, and what its forms refer to: its parts, cells and labels."""
+    """Return the JSON Schema of a reply, and the definitions, cells and labels it refers to."""
     if not isinstance(schema, ParametricSchema):
         return shape_schema(schema), shape_schema(schema).get("$defs", {})
     shape = shape_schema(schema.shape)
-    named = {
-        name: '"<label>"' if isinstance(values[0], str) else "<cell>"
-        for name, values in schema.values
-    }
-    return shape, {**shape.get("$defs", {}), **named}
+    known = {**shape.get("$defs", {})}
+    for name, values in schema.values:
+        known[name] = '"<label>"' if isinstance(values[0], str) else "<cell>"
+    return shape, known
 
 
 def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str:
-    node = known[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    """Return the form of a value.
+
+    Args:
+        node: Its JSON Schema.
+        known: The definitions, cells and labels that the schema refers to.
+        name: The name of its field.
+    """
+    if "$ref" in node:
+        node = known[node["$ref"].rpartition("/")[2]]
     if PLACEHOLDER in node:
         return str(known.get(node[PLACEHOLDER], "<cell>"))
     if "const" in node or "enum" in node:
@@ -172,10 +186,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
         return "\n or ".join(_form(each, known, name) for each in node["anyOf"])
     match node["type"]:
         case "object":
-            fields = (
-                f'"{key}": {_form(each, known, key)}' for key, each in node["properties"].items()
-            )
-            return f"{{{', '.join(fields)}}}"
+            fields = node["properties"].items()
+            forms = [f'"{key}": {_form(each, known, key)}' for key, each in fields]
+            return f"{{{', '.join(forms)}}}"
         case "array":
             least = node.get("minItems", 0)
             count = f" {least} in all" if least == node.get("maxItems", 0) > 1 else ""
@@ -187,13 +200,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
             return f'"<text of at most {longest} characters>"'
         case "boolean":
             return "true|false"
-    return (
-        "<0 to 1>"
-        if node.get("maximum") == 1
-        else "<seconds>"
-        if name.endswith("_s")
-        else "<whole number>"
-    )
+    if node.get("maximum") == 1:
+        return "<0 to 1>"
+    return "<seconds>" if name.endswith("_s") else "<whole number>"
 
 
 def seconds(time_s: float) -> str:
@@ -212,7 +221,7 @@ def span_text(start_s: float, end_s: float) -> str:
 
 
 def grid_intro(view: View) -> str:
-    """Return what a view is: its size, its interval, when its cells begin, and their numbers."""
+    """Return the description of a view: its size, its interval, its cells' starts and numbers."""
     grid = view.grid
     where = "stands in its corner"
     if view.look.ruled:
@@ -236,22 +245,19 @@ def films_text(view: View) -> str:
     if not isinstance(video, Collection):
         return ""
     films = video.films_in(grid.start_s, grid.end_s)
+    rows = list[str]()
     if not grid.is_uneven:
-        rows = [
-            f"{_film_name(film)} from {seconds(max(film.start_s, grid.start_s))} s"
-            for film in films[:MOST_FILMS]
-        ]
+        for film in films[:MOST_FILMS]:
+            rows.append(f"{_film_name(film)} from {seconds(max(film.start_s, grid.start_s))} s")
         more = f", and {len(films) - MOST_FILMS} more" if len(films) > MOST_FILMS else ""
         return f"Of the films: {'; '.join(rows)}{more}."
-    has_several = len(films) > grid.size
-    rows = []
     shown: Film | None = None
     for cell in view.cells:
         film = video.film_at(cell.start_s)
         if film != shown:
             rows.append(f"{view.first + cell.index}: {_film_name(film)}, {seconds(cell.start_s)} s")
         shown = film
-    if has_several:
+    if len(films) > grid.size:
         what = "A cell stands for several films, and shows a frame of one of them."
     else:
         what = "No cell has parts of two films."
@@ -281,16 +287,17 @@ def cells_text(observation: Observation, question: Question) -> str:
     about one view then begin with the same text.
     """
     view = observation.view
-    lines = observation.subtitles
-    chosen, remark = listed_lines(lines, question)
+    chosen, remark = listed_lines(observation.subtitles, question)
     by_cell = observation.lines_by_cell(chosen)
-    cuts = cuts_text(view)
-    remarks = [text for text in (cuts, remark) if text]
+    remarks = list(filter(None, (cuts_text(view), remark)))
     if observation.cells == "full":
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *rows, *remarks])
-    dead = f"Searched without findings, hatched and without a number: {listed(sorted(view.dead))}."
-    return "\n".join([*([dead] if view.dead else []), *remarks, *lines_text(by_cell, FIRST_CELL)])
+    rows = [*remarks, *lines_text(by_cell, FIRST_CELL)]
+    if view.dead:
+        dead = listed(sorted(view.dead))
+        rows.insert(0, f"Searched without findings, hatched and without a number: {dead}.")
+    return "\n".join(rows)
 
 
 def cuts_text(view: View) -> str:
@@ -304,24 +311,30 @@ def cuts_text(view: View) -> str:
     texts = list[str]()
     if hidden:
         most = max(1, MOST_CUTS // len(hidden))
-        rows = list[str]()
-        for cell, cuts_s in sorted(hidden.items()):
-            spans_s = view.hidden_shots.get(cell, ())
-            joined = set(chain.from_iterable(spans_s))
-            alone = [(cut_s, seconds(cut_s)) for cut_s in cuts_s if cut_s not in joined]
-            between = [(a, f"{seconds(a)}–{seconds(b)}") for a, b in spans_s]
-            told = [words for _, words in sorted([*alone, *between])]
-            rows.append(f"{cell}: {', '.join(told[:most])}{', …' if len(told) > most else ''}")
+        rows = [_cuts_row(view, cell, most) for cell in sorted(hidden)]
         texts.append(f"{CUTS} {HIDDEN} {'; '.join(rows)}.")
     if short:
         shortest = sorted(short, key=lambda cell: short[cell][1] - short[cell][0])[:MOST_SHORT]
-        rows = [
-            f"{cell}: {seconds(short[cell][0])}–{seconds(short[cell][1])}"
-            for cell in sorted(shortest)
-        ]
-        spans = "; ".join(rows)
-        texts.append(f"{SHORT} {spans}.")
+        rows = list[str]()
+        for cell in sorted(shortest):
+            start_s, end_s = short[cell]
+            rows.append(f"{cell}: {seconds(start_s)}–{seconds(end_s)}")
+        texts.append(f"{SHORT} {'; '.join(rows)}.")
     return " ".join(texts)
+
+
+def _cuts_row(view: View, cell: int, most: int) -> str:
+    """Return the first hidden shots and lone cuts of a cell, in order of time."""
+    places = dict[float, str]()
+    for start_s, end_s in view.hidden_shots.get(cell, ()):
+        places[start_s] = f"{seconds(start_s)}–{seconds(end_s)}"
+    joined = set(chain.from_iterable(view.hidden_shots.get(cell, ())))
+    for cut_s in view.hidden_cuts[cell]:
+        if cut_s not in joined:
+            places[cut_s] = seconds(cut_s)
+    words = [places[time_s] for time_s in sorted(places)]
+    more = ", …" if len(words) > most else ""
+    return f"{cell}: {', '.join(words[:most])}{more}"
 
 
 @lru_cache(maxsize=16)
@@ -338,8 +351,9 @@ def listed_lines(
     Args:
         lines: The lines.
         question: The question.
-        most: The most characters with which all are listed.
-        room: Characters of lines that share words with the question, best first, if there are more.
+        most: The most characters with which all lines are listed.
+        room: If there are more, the characters for the lines that share most words with the
+            question.
     """
     if not lines:
         return lines, NO_SUBTITLES
@@ -350,7 +364,8 @@ def listed_lines(
     scores = Index([_Said(line.text) for line in lines]).scores(query_of(question))
     chosen = dict[str, int]()
     for place in sorted(range(len(lines)), key=lambda place: (-scores[place], place)):
-        if scores[place] <= 0 or (room := room - len(quote_line(lines[place]))) < 0:
+        room -= len(quote_line(lines[place]))
+        if scores[place] <= 0 or room < 0:
             break
         chosen.setdefault(lines[place].text, place)
     best = "too many to list"
@@ -371,24 +386,29 @@ class _Said:
 def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") -> list[str]:
     """Return a heading and one row for each subtitle line; no rows if there are no lines.
 
-    The number of the cell comes right before the line. Small models then find it; if a time stands
-    between the two, they confuse the digits.
+    The number of the cell comes right before the line, so that small models find it. If a time
+    stands between the two, they confuse the digits.
 
     Args:
         by_cell: The lines, by the index of a cell.
-        cell: Which cell that is, as the heading tells it. Frames at equal steps keep the words by
-            which recorded replies are found; in a view, a line may span several cells.
+        cell: The words by which the heading names that cell.
     """
-    rows = [f"{index}: {quote_line(line)}" for index, lines in by_cell.items() for line in lines]
-    return [f"Said in this time, each line after the number of {cell}:", *rows] if rows else []
+    rows = list[str]()
+    for index, lines in by_cell.items():
+        rows += [f"{index}: {quote_line(line)}" for line in lines]
+    if not rows:
+        return []
+    return [f"Said in this time, each line after the number of {cell}:", *rows]
 
 
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:
-    content = " ".join(
-        [f"frame at {moment_text(view.moments[cell.index])}", *map(quote_line, lines)]
-    )
-    what = "searched without findings" if cell.index in view.dead else content
-    return f"Cell {cell.index}, {span_text(cell.start_s, cell.end_s)}: {what}"
+    """Return the row of a cell, where prompts describe the cells one by one."""
+    if cell.index in view.dead:
+        content = "searched without findings"
+    else:
+        frame = f"frame at {moment_text(view.moments[cell.index])}"
+        content = " ".join([frame, *map(quote_line, lines)])
+    return f"Cell {cell.index}, {span_text(cell.start_s, cell.end_s)}: {content}"
 
 
 def quote_line(line: Line) -> str:
@@ -406,25 +426,27 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
     if not scratchpad.items:
         return "No evidence is kept yet."
     items = sorted(scratchpad, key=lambda item: item.timestamp_s)
+    rows = ["What was noted of the evidence, in order of time:", *map(_item_text, items)]
     if left_out:
-        more = [f"And {left_out} frames more, less sure or older, which are not shown."]
-    else:
-        more = []
-    heading = "What was noted of the evidence, in order of time:"
-    return "\n".join([heading, *map(_item_text, items), *more])
+        rows.append(f"And {left_out} frames more, less sure or older, which are not shown.")
+    return "\n".join(rows)
 
 
 def _item_text(item: Evidence) -> str:
     """Return an item's row; small models need the description right after the label."""
-    if item.subtitle:
-        subtitle = f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}"
-    else:
-        subtitle = ""
     cell = (
         f"frame at {moment_text(item.timestamp_s)}, stands for "
         f"{seconds(item.start_s)}–{seconds(item.end_s)} s"
     )
-    return f"[{item.label}] {item.description} ({cell}, confidence {item.confidence:g}){subtitle}"
+    sure = f"confidence {item.confidence:g}"
+    return f"[{item.label}] {item.description} ({cell}, {sure}){spoken_text(item)}"
+
+
+def spoken_text(item: Evidence) -> str:
+    """Return what is said during the cell of an item, as the end of its row; "" for nothing."""
+    if not item.subtitle:
+        return ""
+    return f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}"
 
 
 def searched_text(cells: Sequence[int]) -> str:
@@ -449,12 +471,17 @@ def ranking_request(most: int, cells: Sequence[int]) -> str:
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
     """Return the longest gaps in order of time; those between two labels go before others."""
-    first = sorted(gaps, key=lambda gap: (not (gap.after and gap.before), gap.start_s - gap.end_s))[
-        :MOST_GAPS
-    ]
-    first.sort(key=lambda gap: (gap.start_s, gap.end_s))
+    if not gaps:
+        return ""
+
+    def rank(gap: Gap) -> tuple[bool, float]:
+        is_at_an_end = not (gap.after and gap.before)
+        return is_at_an_end, gap.start_s - gap.end_s
+
+    listed_gaps = sorted(gaps, key=rank)[:MOST_GAPS]
+    listed_gaps.sort(key=lambda gap: (gap.start_s, gap.end_s))
     heading = "Stretches between the evidence of which not all was seen:"
-    return "\n".join([heading, *map(_gap_text, first)]) if first else ""
+    return "\n".join([heading, *map(_gap_text, listed_gaps)])
 
 
 def _gap_text(gap: Gap) -> str:
@@ -469,10 +496,10 @@ def unfollowed_text(unfollowed: Sequence[UnfollowedRecord]) -> str:
         "seen": "was seen as finely as can be",
         "outside": "lies outside of what is searched",
     }
+    if not unfollowed:
+        return ""
     rows = [f"{span_text(*each.interval_s)}: {reasons[each.reason]}." for each in unfollowed]
-    if rows:
-        return "\n".join(["You asked for these, and they cannot be searched again:", *rows])
-    return ""
+    return "\n".join(["You asked for these, and they cannot be searched again:", *rows])
 
 
 TRUST = (

@@ -55,8 +55,8 @@ class Task:
     """The worker's index within the round."""
     traversal: Traversal = "dfs"
     plateau: int = 0
-    """Steps in a row that bring nothing new (no evidence, mark or sheet not seen before) and so end
-    the visit; 0 means never."""
+    """The visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no
+    sheet that was not seen before. 0 means never."""
     known_evidence: Scratchpad = Scratchpad()
     """Evidence that was found in the region before."""
 
@@ -68,7 +68,7 @@ class Visit:
     region: Grid
     stop: WorkerStop
     evidence: tuple[Evidence, ...]
-    """The evidence that this visit found, without what was known before."""
+    """The evidence that this visit found, without the evidence known before."""
     marked: tuple[Grid, ...]
     """The cells that the worker marked as promising, in that order."""
     shown: tuple[Grid, ...]
@@ -77,7 +77,7 @@ class Visit:
     """The shown grids whose cells cannot be opened: they were seen as finely as possible."""
     events: tuple[Event, ...]
     is_silent: bool
-    """Whether no call of the visit reached the model; a call that the server refused did."""
+    """Whether no call of the visit reached the model. A refused call did reach it."""
     refusal: str
     """The failure after which no call of the run can succeed; empty if there was none."""
 
@@ -93,7 +93,7 @@ class Visit:
     def explored_s(self) -> Span:
         """The interval that the visit explored, [start, end) in seconds.
 
-        It is the region; of a shifted one, it is the region together with what it was shifted from.
+        It is the region. For a shifted region, it also includes the region before the shift.
         """
         seen = (self.region, replace(self.region, shift=()))
         return min(grid.start_s for grid in seen), max(grid.end_s for grid in seen)
@@ -105,8 +105,10 @@ class Visit:
         Without evidence in the region, these intervals are dead. A cell that was seen but not
         opened is not dead, since the evidence may lie between the frames.
         """
-        opened = [grid for grid in self.shown if grid != self.region or grid in self.finest]
-        zones = DeadZones().add_all((grid.start_s, grid.end_s) for grid in opened)
+        zones = DeadZones()
+        for grid in self.shown:
+            if grid != self.region or grid in self.finest:
+                zones = zones.add(grid.start_s, grid.end_s)
         return zones.without_all((grid.start_s, grid.end_s) for grid in self.marked).intervals
 
 
@@ -146,16 +148,19 @@ class Worker:
 
     def explore(self) -> Visit:
         """Explore the region within the allotment of calls, tokens and time."""
-        while (stop := self.stop()) is None:
+        stop = self.stop()
+        while stop is None:
             event = self.step()
             self.events.append(event)
             self.run.emit(event)
+            stop = self.stop()
+        shown = tuple(sorted(self.shown, key=lambda grid: grid.path))
         return Visit(
             region=self.task.region,
             stop=stop,
             evidence=self.state.scratchpad.items[len(self.task.known_evidence) :],
             marked=self.state.marked,
-            shown=(shown := tuple(sorted(self.shown, key=lambda grid: grid.path))),
+            shown=shown,
             finest=frozenset(grid for grid in shown if not self.state.rules.can_open(grid)),
             events=tuple(self.events),
             is_silent=self.is_silent and bool(self.events),
@@ -184,11 +189,10 @@ class Worker:
         if self.calls_left <= 0:
             return "steps" if allotment.is_full else "budget"
         spent = self.run.meter.budget.amounts(self.used)
-        is_spent = any(
-            spent[name] + self.largest_call[name] > share
-            for name, share in allotment.tokens.items()
-        )
-        return "budget" if is_spent or self.run.meter.is_out_of_time() else None
+        for name, share in allotment.tokens.items():
+            if spent[name] + self.largest_call[name] > share:
+                return "budget"
+        return "budget" if self.run.meter.is_out_of_time() else None
 
     def step(self) -> Event:
         """Make one call and take the action it returns; a failed call changes no state."""
@@ -213,9 +217,15 @@ class Worker:
         task = self.task.search_task
         seen = self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
-        hints = self.survey.told(task, self.state.grid, open_cells)
         return StepCall(
-            self.run.question, task, seen, self.turns, steps_left, self.begin, hints, self.idle_left
+            self.run.question,
+            task,
+            observation=seen,
+            turns=self.turns,
+            steps_left=steps_left,
+            begin=self.begin,
+            hints=self.survey.hints_for(task, self.state.grid, open_cells),
+            idle_left=self.idle_left,
         )
 
     @property
@@ -238,16 +248,24 @@ class Worker:
             problem = str(error)
         after = self.observation = self.atlas.observe(self.state)
         is_new = after.view.grid not in {before.view.grid, *self.shown}
-        self.turns += (
-            Turn(
-                before, call.steps_left, reply.text, step.thought, action, problem, call.idle_left
-            ),
+        turn = Turn(
+            observation=before,
+            steps_left=call.steps_left,
+            reply=reply.text,
+            thought=step.thought,
+            action=action,
+            problem=problem,
+            idle_left=call.idle_left,
         )
+        self.turns += (turn,)
         if after.view.grid != before.view.grid:
             self.begin = len(self.turns)
         found = self.state.scratchpad.items[len(before.state.scratchpad) :]
         marked = self.state.marked[len(before.state.marked) :]
-        self.steps_without_gain = 0 if found or marked or is_new else self.steps_without_gain + 1
+        if found or marked or is_new:
+            self.steps_without_gain = 0
+        else:
+            self.steps_without_gain += 1
         return Step(
             **self.place,
             view=ViewRecord.of(before),

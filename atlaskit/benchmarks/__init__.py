@@ -1,4 +1,4 @@
-"""Questions about videos with known answers; one module per dataset."""
+"""Questions about videos with known answers: published datasets, and tables of your own."""
 
 from atlaskit.benchmarks.datasets.choices import egoschema, longtimescope, lvbench, mlvu
 from atlaskit.benchmarks.datasets.grounding import (

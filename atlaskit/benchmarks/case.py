@@ -1,6 +1,7 @@
-"""Questions with their videos: what every dataset is loaded as.
+"""Questions with their videos, the form in which every dataset is loaded.
 
-* `Case`: one question, what opens its video, and the dataset's own columns; `model_for` it.
+* `Case`: one question, a function that opens its video, and the dataset's own columns.
+* `model_for`: the model that answers a case.
 * `Benchmark`: a sequence of cases of one dataset that can be filtered (`where`).
 """
 
@@ -31,9 +32,9 @@ class Case:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """The dataset's own columns, such as duration group, level or topic."""
     world: Any = field(default=None, repr=False, compare=False)
-    """What an oracle answers from, such as the script of a synthetic video; None if there is none.
+    """The world that an oracle knows, such as the script of a synthetic video; None for a film.
 
-    A case carries it without using it, so it may be anything.
+    A case only carries it, so it may be of any type.
     """
 
 
@@ -67,7 +68,7 @@ class Benchmark(Sequence[Case]):
     """Videos that have questions but no file, as the dataset names them."""
     dataset: str = ""
     """Name of the published dataset whose metric applies (`ak.metrics`); "" if there is none. A
-    part of a benchmark may have another name; its dataset is the same."""
+    part of a benchmark may have a name of its own, but has the same dataset."""
 
     def where(self, **facts: Any) -> Benchmark:
         """Return the cases with the given facts.
@@ -82,15 +83,14 @@ class Benchmark(Sequence[Case]):
         Raises:
             InputError: No case has such a column, or no case matches.
         """
-        columns = sorted({"category"}.union(*(case.facts for case in self.cases)))
-        unknown = [name for name in facts if name not in columns]
-        if unknown:
-            raise InputError(
-                f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(columns)}."
-            )
-        matching = tuple(
-            case for case in self.cases if all(_matches(case, *fact) for fact in facts.items())
-        )
+        columns = {"category"}
+        for case in self.cases:
+            columns.update(case.facts)
+        for name in facts:
+            if name not in columns:
+                listed = ", ".join(sorted(columns))
+                raise InputError(f"{self.name} has no column {name!r}; its columns are {listed}.")
+        matching = tuple(case for case in self.cases if _matches(case, facts))
         if not matching:
             raise InputError(f"No question of {self.name} matches {facts}.")
         return replace(self, cases=matching)
@@ -116,9 +116,15 @@ class Benchmark(Sequence[Case]):
         return f"<{self.name}: {len(self.cases)} questions about {videos} videos{missing}>"
 
 
-def _matches(case: Case, column: str, accepted: Any) -> bool:
-    value = case.question.category if column == "category" else case.facts.get(column)
+def _matches(case: Case, facts: Mapping[str, Any]) -> bool:
+    """Return whether a case has an accepted value in every column."""
+    values = {**case.facts, "category": case.question.category}
+    return all(_is_accepted(values.get(column), accepted) for column, accepted in facts.items())
+
+
+def _is_accepted(value: Any, accepted: Any) -> bool:
+    """Return whether a value, or one of the several values of a tuple, is accepted."""
     values = value if isinstance(value, tuple) else (value,)
     if isinstance(accepted, Collection) and not isinstance(accepted, str):
         return value in accepted or any(each in accepted for each in values)
-    return any(bool(each == accepted) for each in values)
+    return accepted in values

@@ -1,6 +1,7 @@
-"""Published results of other systems, to stand beside a figure: never a row of a table of ours.
+"""Published results of other systems, for reference lines in figures.
 
-They are of other models, prompts and numbers of frames. Each has its source.
+They are never rows of our tables, because they come from other models, prompts and numbers of
+frames. Each names its source.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ Split = Literal[
     "extremewhen",
     "comet",
 ]
-"""The questions that published numbers are about: a benchmark, its longest videos, or these
-concatenated to ten hours."""
+"""The questions that a published number is about: those of a benchmark, of its longest videos, or
+of these videos concatenated to ten hours."""
 VIDEOATLAS = "Table 1 of the VideoAtlas paper"
 TEN_HOURS = "Table 2 of the VideoAtlas paper"
 DVD = "Deep Video Discovery, arXiv 2505.18079"
 COLLECTED = "a collection of published results, Nov. 2026"
 REPOSTED = "reposted figures of the makers of the models, Nov. 2026"
 SECOND_HAND = (COLLECTED, REPOSTED)
-"""Sources that repeat what others report: nobody compared these numbers with the first source."""
+"""Sources that repeat what others report; nobody compared these numbers with the originals."""
 QWEN = "its model card, Nov. 2026: 2 fps, up to 2,048 frames and 224K tokens of video"
 EXTREMEWHEN = "ExtremeWhenBench, arXiv 2606.12300"
 COMET = "CoMET-Bench, arXiv 2606.15320"
@@ -36,10 +37,10 @@ COMET = "CoMET-Bench, arXiv 2606.15320"
 
 @dataclass(frozen=True)
 class Published:
-    """What the authors of a system report, or others report of it."""
+    """One number that the authors of a system, or others, report of it."""
 
     system: str
-    """The system and its model."""
+    """The system, with its model."""
     split: Split
     score: float
     """Accuracy, or another `metric`, in [0, 1]."""
@@ -50,7 +51,7 @@ class Published:
     tokens: int | None = None
     """Mean tokens a question, as the source counts them; None where it has none."""
     metric: str = "accuracy"
-    """What the score is."""
+    """The metric of the score."""
 
     @property
     def is_second_hand(self) -> bool:
@@ -58,20 +59,30 @@ class Published:
         return self.source.startswith(SECOND_HAND)
 
 
-LONG: tuple[Split, ...] = ("longvideobench-long", "videomme-long")
-TEN: tuple[Split, ...] = ("longvideobench-10hr", "videomme-10hr")
 RESULTS: tuple[Published, ...] = (
-    Published("Gemini 4 Argon", "lvbench", 0.917, REPOSTED, None),
-    Published("GPT-6 Astra", "lvbench", 0.875, REPOSTED, None),
-    Published("Opus 5.5", "lvbench", 0.837, REPOSTED, None),
-    Published("Qwen3.5-35B-A3B, native video", "lvbench", 0.714, QWEN, None),
-    Published("Qwen3.5-35B-A3B, native video", "mlvu", 0.856, QWEN, None),
+    Published("Gemini 4 Argon", "lvbench", 0.917, REPOSTED, subtitles=None),
+    Published("GPT-6 Astra", "lvbench", 0.875, REPOSTED, subtitles=None),
+    Published("Opus 5.5", "lvbench", 0.837, REPOSTED, subtitles=None),
+    Published("Qwen3.5-35B-A3B, native video", "lvbench", 0.714, QWEN, subtitles=None),
+    Published("Qwen3.5-35B-A3B, native video", "mlvu", 0.856, QWEN, subtitles=None),
     Published(
-        "an open Video-LLM, directly", "extremewhen", 0.053, EXTREMEWHEN, None, metric="mIoU"
+        "an open Video-LLM, directly",
+        "extremewhen",
+        0.053,
+        EXTREMEWHEN,
+        subtitles=None,
+        metric="mIoU",
     ),
-    Published("retrieval, then grounding", "extremewhen", 0.354, EXTREMEWHEN, None, metric="mIoU"),
-    Published("GPT-5", "comet", 0.101, COMET, None, metric="F1@0.5"),
-    Published("Gemini 3 Flash", "comet", 0.146, COMET, None, metric="F1@0.5"),
+    Published(
+        "retrieval, then grounding",
+        "extremewhen",
+        0.354,
+        EXTREMEWHEN,
+        subtitles=None,
+        metric="mIoU",
+    ),
+    Published("GPT-5", "comet", 0.101, COMET, subtitles=None, metric="F1@0.5"),
+    Published("Gemini 3 Flash", "comet", 0.146, COMET, subtitles=None, metric="F1@0.5"),
     Published("DVD (o3)", "lvbench", 0.742, DVD),
     Published("DVD (o3)", "longvideobench-long", 0.686, COLLECTED),
     Published("DVD (o3)", "videomme-long", 0.673, COLLECTED),
@@ -88,58 +99,106 @@ RESULTS: tuple[Published, ...] = (
     Published("VideoAgent", "videomme-long", 0.464, COLLECTED),
     Published("WorldMM (GPT)", "lvbench", 0.619, COLLECTED),
     Published("WorldMM (GPT)", "videomme-long", 0.766, COLLECTED),
-    *(
-        Published(system, split, score, VIDEOATLAS, subtitles)
-        for system, scores in (
-            ("GPT-4o", (0.667, 0.653)),
-            ("GPT-5", (0.726, 0.818)),
-            ("Gemini-3-Flash", (0.745, None)),
-            ("Claude-Opus-4.5", (0.672, 0.776)),
-            ("InternVL3.5-241B", (0.671, 0.729)),
-            ("GLM-4.5V-106B", (0.767, 0.746)),
-            ("MR.Video (Gemini, GPT-4o)", (0.616, 0.618)),
-            ("VideoARM (Qwen3-VL-235B)", (None, 0.549)),
-            ("VideoARM (o3, 4o)", (0.764, 0.812)),
-        )
-        for split, score, subtitles in zip(LONG, scores, (None, False), strict=True)
-        if score is not None
+    Published("GPT-4o", "longvideobench-long", 0.667, VIDEOATLAS, subtitles=None),
+    Published("GPT-4o", "videomme-long", 0.653, VIDEOATLAS),
+    Published("GPT-5", "longvideobench-long", 0.726, VIDEOATLAS, subtitles=None),
+    Published("GPT-5", "videomme-long", 0.818, VIDEOATLAS),
+    Published("Gemini-3-Flash", "longvideobench-long", 0.745, VIDEOATLAS, subtitles=None),
+    Published("Claude-Opus-4.5", "longvideobench-long", 0.672, VIDEOATLAS, subtitles=None),
+    Published("Claude-Opus-4.5", "videomme-long", 0.776, VIDEOATLAS),
+    Published("InternVL3.5-241B", "longvideobench-long", 0.671, VIDEOATLAS, subtitles=None),
+    Published("InternVL3.5-241B", "videomme-long", 0.729, VIDEOATLAS),
+    Published("GLM-4.5V-106B", "longvideobench-long", 0.767, VIDEOATLAS, subtitles=None),
+    Published("GLM-4.5V-106B", "videomme-long", 0.746, VIDEOATLAS),
+    Published(
+        "MR.Video (Gemini, GPT-4o)", "longvideobench-long", 0.616, VIDEOATLAS, subtitles=None
     ),
-    *(
-        Published(system, split, score, source, subtitles, tokens)
-        for system, long, ten_hours in (
-            (
-                "uniform, 160 frames (Qwen3.5-35B-A3B)",
-                (0.615, 0.638),
-                ((0.492, 212_000), (0.506, 232_000)),
-            ),
-            (
-                "LLM over captions (GPT-4o, Qwen3.5-35B-A3B)",
-                (0.624, 0.642),
-                ((0.621, 207_000), (0.360, 235_000)),
-            ),
-            ("Video-RLM (Qwen3.5-35B-A3B)", (0.525, 0.504), ((0.477, 146_000), (0.497, 403_000))),
-            ("Video-RLM (Gemini-3-Flash)", (0.720, 0.762), ((0.701, 307_000), (0.691, 390_000))),
-        )
-        for splits, scores, source in (
-            (LONG, [(score, None) for score in long], VIDEOATLAS),
-            (TEN, ten_hours, TEN_HOURS),
-        )
-        for split, (score, tokens), subtitles in zip(splits, scores, (True, False), strict=True)
+    Published("MR.Video (Gemini, GPT-4o)", "videomme-long", 0.618, VIDEOATLAS),
+    Published("VideoARM (Qwen3-VL-235B)", "videomme-long", 0.549, VIDEOATLAS),
+    Published("VideoARM (o3, 4o)", "longvideobench-long", 0.764, VIDEOATLAS, subtitles=None),
+    Published("VideoARM (o3, 4o)", "videomme-long", 0.812, VIDEOATLAS),
+    Published(
+        "uniform, 160 frames (Qwen3.5-35B-A3B)",
+        "longvideobench-long",
+        0.615,
+        VIDEOATLAS,
+        subtitles=True,
     ),
+    Published("uniform, 160 frames (Qwen3.5-35B-A3B)", "videomme-long", 0.638, VIDEOATLAS),
+    Published(
+        "uniform, 160 frames (Qwen3.5-35B-A3B)",
+        "longvideobench-10hr",
+        0.492,
+        TEN_HOURS,
+        subtitles=True,
+        tokens=212_000,
+    ),
+    Published(
+        "uniform, 160 frames (Qwen3.5-35B-A3B)", "videomme-10hr", 0.506, TEN_HOURS, tokens=232_000
+    ),
+    Published(
+        "LLM over captions (GPT-4o, Qwen3.5-35B-A3B)",
+        "longvideobench-long",
+        0.624,
+        VIDEOATLAS,
+        subtitles=True,
+    ),
+    Published("LLM over captions (GPT-4o, Qwen3.5-35B-A3B)", "videomme-long", 0.642, VIDEOATLAS),
+    Published(
+        "LLM over captions (GPT-4o, Qwen3.5-35B-A3B)",
+        "longvideobench-10hr",
+        0.621,
+        TEN_HOURS,
+        subtitles=True,
+        tokens=207_000,
+    ),
+    Published(
+        "LLM over captions (GPT-4o, Qwen3.5-35B-A3B)",
+        "videomme-10hr",
+        0.36,
+        TEN_HOURS,
+        tokens=235_000,
+    ),
+    Published(
+        "Video-RLM (Qwen3.5-35B-A3B)", "longvideobench-long", 0.525, VIDEOATLAS, subtitles=True
+    ),
+    Published("Video-RLM (Qwen3.5-35B-A3B)", "videomme-long", 0.504, VIDEOATLAS),
+    Published(
+        "Video-RLM (Qwen3.5-35B-A3B)",
+        "longvideobench-10hr",
+        0.477,
+        TEN_HOURS,
+        subtitles=True,
+        tokens=146_000,
+    ),
+    Published("Video-RLM (Qwen3.5-35B-A3B)", "videomme-10hr", 0.497, TEN_HOURS, tokens=403_000),
+    Published(
+        "Video-RLM (Gemini-3-Flash)", "longvideobench-long", 0.72, VIDEOATLAS, subtitles=True
+    ),
+    Published("Video-RLM (Gemini-3-Flash)", "videomme-long", 0.762, VIDEOATLAS),
+    Published(
+        "Video-RLM (Gemini-3-Flash)",
+        "longvideobench-10hr",
+        0.701,
+        TEN_HOURS,
+        subtitles=True,
+        tokens=307_000,
+    ),
+    Published("Video-RLM (Gemini-3-Flash)", "videomme-10hr", 0.691, TEN_HOURS, tokens=390_000),
 )
-"""LongVideoBench has subtitles, of which the paper's own rows make use; Video-MME is without. The
-paper does not say it of the models on LongVideoBench whose numbers it quotes."""
+"""The paper's own rows use LongVideoBench's subtitles, and none on Video-MME. Whether the quoted
+models used subtitles on LongVideoBench, the paper does not say."""
 
 
 def published(split: Split) -> tuple[Published, ...]:
-    """Return what is published about a benchmark, as reference lines for `plots.pareto`.
+    """Return the published results on a benchmark, as reference lines for `plots.pareto`.
 
     Args:
         split: "lvbench", "mlvu", "extremewhen" or "comet"; "longvideobench-long" or
             "videomme-long", their long videos; or "longvideobench-10hr" or "videomme-10hr".
 
     Raises:
-        InputError: If nothing is known about it.
+        InputError: If no number is known for the split.
 
     Examples:
         >>> best = max(ak.benchmarks.published("lvbench"), key=lambda each: each.score)

@@ -1,9 +1,8 @@
 """Questions about videos of ten hours (paper §4.1).
 
-* `ten_hour`: puts the video of each case into ten hours of others. No file is copied: a variant
-  is a playlist, so frames of its parts come from the cache if a run about the part alone has
-  cached them.
-* `standard_and_long`: the dataset in a folder, whichever it is, as it is and at that length.
+* `ten_hour`: puts the video of each case among others, ten hours in all. No file is copied: a
+  variant is a playlist, so it shares cached frames with runs about its parts alone.
+* `standard_and_long`: any dataset in a folder, with its own videos and with ten-hour variants.
 """
 
 from __future__ import annotations
@@ -55,11 +54,10 @@ def ten_hour(
 
     As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
     question's id; they repeat if there are too few. With the same `among`, a question's variant
-    does not depend on what else is asked. A video that is longer than `duration_s`, or beside which
-    no other fits, stays alone; a warning tells of the latter. `positions_s` and the answer of a
-    "when" question move with the video; LongVideoBench's frame indices become positions. A question
-    about "the video" (what comes first, how often) then refers to the whole variant, as in the
-    paper.
+    does not depend on the other questions. A video that is longer than `duration_s` stays alone; so
+    does, with a warning, one beside which no other fits. `positions_s` and the answer of a "when"
+    question move with the video; LongVideoBench's frame indices become positions. A question about
+    "the video" (what comes first, how often) then refers to the whole variant, as in the paper.
 
     `Case.video` still names the source, so that results of one question at several durations can be
     paired. The facts gain `duration_s`, `offset_s` (where the source starts) and `parts` (number of
@@ -88,32 +86,38 @@ def ten_hour(
             f"duration_s must be a positive number of seconds; got {duration_s!r:.40}."
         )
     known = {case.video: case.opened for case in [*own, *(among or ())]}
-    # The order is the same for every subset of them.
-    openers = {name: known[name] for name in sorted(known)}
+    openers = dict(sorted(known.items()))  # by name, so that the order of the cases changes nothing
     videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
-    moved = []
+    moved = list[Case]()
+    alone = set[str]()
     for case in own:
         rng = random.Random(f"ten hours {seed} {case.video} {case.question.id}")
         others = list(_fill(lengths, case.video, Fraction(duration_s), rng))
         position = rng.randint(0, len(others))
         order = [*others[:position], case.video, *others[position:]]
-        offset_s = float(sum((lengths[name] for name in others[:position]), Fraction(0)))
-        total_s = float(sum((lengths[name] for name in order), Fraction(0)))
-        facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
-        question = _shift(_with_positions(case, videos[case.video]), offset_s)
+        offset_s = _total_s(lengths, others[:position])
+        total_s = _total_s(lengths, order)
+        if len(order) == 1 and total_s < duration_s:
+            alone.add(case.video)
         moved.append(
-            Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts)
+            Case(
+                question=_shift(_with_positions(case, videos[case.video]), offset_s),
+                video=case.video,
+                opened=JoinedVideo(tuple(openers[name] for name in order)),
+                facts={
+                    **case.facts,
+                    "duration_s": total_s,
+                    "offset_s": offset_s,
+                    "parts": len(order),
+                },
+            )
         )
-    short = {
-        case.video
-        for case in moved
-        if case.facts["parts"] == 1 and case.facts["duration_s"] < duration_s
-    }
-    if short:
+    if alone:
+        first = min(alone)
         warnings.warn(
-            f"{len(short)} videos stay alone, as no other one fits beside them: "
-            f"{printable(min(short), 60)} has {float(lengths[min(short)]) / 3600:.2g} h, not "
+            f"{len(alone)} videos stay alone, as no other one fits beside them: "
+            f"{printable(first, 60)} has {float(lengths[first]) / 3600:.2g} h, not "
             f"{duration_s / 3600:g}.",
             stacklevel=2,
         )
@@ -123,7 +127,12 @@ def ten_hour(
     )
 
 
+def _total_s(lengths: Mapping[str, Fraction], names: Iterable[str]) -> float:
+    return float(sum(lengths[name] for name in names))
+
+
 def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:
+    """Open all videos at once; return them by their names."""
     with ThreadPoolExecutor(OPENING_THREADS) as pool:
         videos = pool.map(lambda open_case: open_case(), openers.values())
         opening = bar(videos, total=len(openers), unit="video", disable=not progress)
@@ -135,13 +144,15 @@ def _fill(
 ) -> Iterator[str]:
     """Yield other videos, shuffled anew in each pass, until none fits beside the source."""
     left = duration - lengths[source]
-    while fitting := [
-        name for name, length in lengths.items() if name != source and 0 < length <= left
-    ]:
+    others = {name: length for name, length in lengths.items() if name != source and length > 0}
+    while True:
+        fitting = [name for name, length in others.items() if length <= left]
+        if not fitting:
+            return
         rng.shuffle(fitting)
         for name in fitting:
-            if lengths[name] <= left:
-                left -= lengths[name]
+            if others[name] <= left:
+                left -= others[name]
                 yield name
 
 
@@ -150,11 +161,12 @@ def _with_positions(case: Case, video: Video) -> Question:
     frames: Sequence[int] = case.facts.get("position", ())
     if case.question.positions_s or not frames:
         return case.question
-    starts_s = [frame / video.fps for frame in frames]
-    spans = tuple(
-        (start_s, start_s + 1 / video.fps) for start_s in starts_s if start_s < video.duration_s
-    )
-    return replace(case.question, positions_s=spans)
+    spans = list[Span]()
+    for frame in frames:
+        start_s = frame / video.fps
+        if start_s < video.duration_s:
+            spans.append((start_s, start_s + 1 / video.fps))
+    return replace(case.question, positions_s=tuple(spans))
 
 
 def _shift(question: Question, offset_s: float) -> Question:
@@ -163,9 +175,12 @@ def _shift(question: Question, offset_s: float) -> Question:
     def shift(span: Span) -> Span:
         return span[0] + offset_s, span[1] + offset_s
 
+    positions_s = tuple(map(shift, question.positions_s))
     spans = tuple(map(shift, spans_of(question.answer)))
-    answer = question.answer if not spans else spans if question.several else spans[0]
-    return replace(question, positions_s=tuple(map(shift, question.positions_s)), answer=answer)
+    if not spans:
+        return replace(question, positions_s=positions_s)
+    answer = spans if question.several else spans[0]
+    return replace(question, positions_s=positions_s, answer=answer)
 
 
 def standard_and_long(
@@ -204,13 +219,14 @@ def standard_and_long(
     chosen = dataset.where(**where) if where else dataset
     standard = [case for case in chosen if case.question.answer is not None][:first]
     long = ten_hour(standard, among=dataset, duration_s=duration_s, progress=True)
-    videos = {case.video: case for case in standard}
-    standard_s = median(case.opened().duration_s for case in videos.values())
+    openers = {case.video: case.opened for case in standard}
+    standard_s = median(opened().duration_s for opened in openers.values())
     long_s = median(case.facts["duration_s"] for case in long)
     cases = (*_labelled(standard, "standard", standard_s), *_labelled(long, "long", long_s))
     return Benchmark(f"{dataset.name}, as it is and long", cases, dataset.missing)
 
 
 def _labelled(cases: Iterable[Case], length: str, duration_s: float) -> Iterator[Case]:
+    """Yield cases with the facts `duration_s` and `length`."""
     for case in cases:
         yield replace(case, facts={**case.facts, "duration_s": duration_s, "length": length})

@@ -12,16 +12,16 @@ from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.export import add_export_options, check_export
 from atlaskit.cli.model import (
-    LIMITS,
     add_budget_options,
     add_model_options,
     add_search_options,
     add_yes_option,
     asking,
+    budget_of,
     changes_of,
     named_model,
     search_of,
-    told_of_kept,
+    server_notice,
 )
 from atlaskit.cli.outputs import IMAGES, TABLES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
@@ -50,14 +50,18 @@ EXAMPLES = """examples:
   atlaskit ask nights.mp4 "When is a fox in the picture?" --when --several \\
     --export foxes.eaf --clips foxes
 
-Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted,
-run the same command again: it continues from the cached replies."""
+Without --model, the model that `atlaskit serve` serves on this machine answers. If the command is
+interrupted, run it again: it continues from the cached replies."""
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `ask` subcommand to the parser."""
     parser = commands.add_parser(
         "ask",
+        description=(
+            "Search a video for the answer to a question, and print the answer with the times of "
+            "the frames\nthat prove it."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_ask)
@@ -65,14 +69,43 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "question", help="the question, as one argument: put it between quotation marks"
     )
-    parser.add_argument(
+    _add_answer_options(parser.add_argument_group("the answer"))
+    models = parser.add_argument_group("the model")
+    add_model_options(models, f"the model served at {LOCAL_SERVER}")
+    add_yes_option(models)
+    add_budget_options(parser.add_argument_group("limits"), calls=200)
+    _add_result_options(parser)
+    _add_subtitle_options(parser.add_argument_group("subtitles"))
+    _add_each_options(parser)
+    _add_reply_options(parser)
+    search = parser.add_argument_group("the search")
+    search.add_argument(
+        "--within",
+        nargs=2,
+        type=seconds_of,
+        metavar=("START", "END"),
+        help="search a part of the video: --within 1:00:00 1:10:00 (default: the whole video)",
+    )
+    search.add_argument(
+        "--workers",
+        type=count,
+        default=4,
+        metavar="N",
+        help="parts of the video that are explored at once in each round (default 4)",
+    )
+    add_search_options(search)
+
+
+def _add_answer_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say what the answer can be; by default it is a text."""
+    group.add_argument(
         "--choice",
         action="append",
         default=[],
         metavar="TEXT",
-        help="a possible answer; give at least two, or none for an open question (default none)",
+        help="a possible answer; give this option twice or more (default: the answer is a text)",
     )
-    kinds = parser.add_mutually_exclusive_group()
+    kinds = group.add_mutually_exclusive_group()
     for kind, wanted in (
         ("when", "an interval of time"),
         ("count", "a number"),
@@ -85,117 +118,119 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
             const=kind,
             help=f"the answer is {wanted}",
         )
-    parser.add_argument(
+    group.add_argument(
         "--several", action="store_true", help="with --when: the answer is one or more intervals"
     )
-    _add_subtitle_options(parser)
-    add_model_options(parser, f"the model served at {LOCAL_SERVER}")
-    add_yes_option(parser)
-    _add_search_options(parser)
-    add_budget_options(parser, calls=200)
-    paying = parser.add_mutually_exclusive_group()
+
+
+def _add_subtitle_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--subtitles", metavar="FILE", help=SUBTITLES_HELP)
+    add_transcribe_option(group)
+    group.add_argument(
+        "--language",
+        help=(
+            "read the embedded track in this language: en, eng or English; with --transcribe, the "
+            "language that is spoken"
+        ),
+    )
+    group.add_argument(
+        "--subtitles-track",
+        metavar="TRACK",
+        help="read this embedded track: its number from 0, or its title",
+    )
+
+
+def _add_result_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the files to write."""
+    group = parser.add_argument_group("files to write")
+    add_output(group, "--save", (".json",), metavar="FILE", help="write the result as .json")
+    add_output(
+        group,
+        "--evidence",
+        IMAGES,
+        metavar="FILE",
+        help="write the frames that prove the answer as one image, .jpg or .png",
+    )
+    add_output(
+        group,
+        "--html",
+        (".html", ".htm"),
+        metavar="FILE",
+        help="write how the answer was found, step by step, as one page, .html",
+    )
+    add_export_options(group, "--export", "write answer and evidence for other programs")
+
+
+def _add_each_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask each film of several on its own."""
+    group = parser.add_argument_group("several films")
+    add_output(
+        group,
+        "--each",
+        TABLES,
+        metavar="FILE",
+        help=(
+            "ask each film of a folder, a pattern or a table on its own, and write one row for "
+            "each to this table, .csv or .parquet"
+        ),
+    )
+    group.add_argument(
+        "--parallel",
+        type=count,
+        default=4,
+        metavar="N",
+        help="with --each: films that are asked at the same time (default 4)",
+    )
+    group.add_argument(
+        "--total-calls",
+        type=count,
+        metavar="N",
+        help="with --each: the most model calls for all films together (default: no limit)",
+    )
+
+
+def _add_reply_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is taken from the cache, and from earlier runs."""
+    group = parser.add_argument_group("earlier replies")
+    paying = group.add_mutually_exclusive_group()
     paying.add_argument(
         "--refresh", action="store_true", help="ignore cached replies and cache the new ones"
     )
     paying.add_argument(
         "--replay", action="store_true", help="use cached replies only; make no model call"
     )
-    parser.add_argument(
-        "--fingerprint", help="fingerprint of a video the cache knows; its file may be missing"
+    group.add_argument(
+        "--fingerprint",
+        help=(
+            "the hash of the video's content, which a saved result holds: with it, a replay does "
+            "not need the file"
+        ),
     )
-    parser.add_argument(
+    group.add_argument(
         "--after",
         nargs="+",
         default=[],
         metavar="FILE",
-        help=(
-            "results of earlier questions about this video, saved by --save: what they learned is "
-            "known to this one"
-        ),
+        help="results of earlier questions about this video (--save): start from what they found",
     )
-    add_output(
-        parser,
-        "--each",
-        TABLES,
-        metavar="FILE",
-        help=(
-            "ask each film of a folder, a pattern or a table on its own, and write a row for each "
-            "to this table, .csv or .parquet"
-        ),
-    )
-    parser.add_argument(
-        "--parallel", type=count, default=4, help="with --each: films asked at once (default 4)"
-    )
-    parser.add_argument(
-        "--total-calls",
-        type=count,
-        metavar="N",
-        help="with --each: calls of all films together (default: no limit but that of each)",
-    )
-    add_output(parser, "--save", (".json",), metavar="FILE", help="write the result as .json")
-    add_output(
-        parser,
-        "--evidence",
-        IMAGES,
-        metavar="FILE",
-        help="write the evidence frames as a .jpg or .png",
-    )
-    pages = (".html", ".htm")
-    add_output(
-        parser,
-        "--html",
-        pages,
-        metavar="FILE",
-        help="write the run as an offline walkthrough, .html",
-    )
-    add_export_options(parser, "--export", "write answer and evidence for other programs")
-    add_cache_option(parser)
-
-
-def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    add_search_options(parser)
-    parser.add_argument(
-        "--workers", type=count, default=4, help="regions explored in each round (default 4)"
-    )
-    parser.add_argument(
-        "--within",
-        nargs=2,
-        type=seconds_of,
-        metavar=("START", "END"),
-        help="search a part of the video: --within 1:00:00 1:10:00 (default: the whole video)",
-    )
-
-
-def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--subtitles",
-        metavar="FILE",
-        help=SUBTITLES_HELP,
-    )
-    add_transcribe_option(parser)
-    parser.add_argument(
-        "--language", help="language of the embedded track, or that is spoken: en, eng or English"
-    )
-    parser.add_argument(
-        "--subtitles-track",
-        metavar="TRACK",
-        help="the embedded track: its number from 0, or its title",
-    )
+    add_cache_option(group)
 
 
 def _opened(options: argparse.Namespace, cache: Cache) -> Video:
-    """Return the video with its subtitles: given, embedded, or transcribed."""
+    """Return the video with its subtitles: from a file, embedded, or transcribed."""
     if options.transcribe and options.subtitles:
         raise InputError(
             "--subtitles and --transcribe both give the subtitles: leave one of them out."
         )
-    given = options.subtitles
-    chosen = options.transcribe or options.language or options.subtitles_track
-    if given is None and (chosen or options.video is None or options.fingerprint is not None):
-        given = "none"
+    subtitles = options.subtitles
+    if subtitles is None:
+        if options.transcribe or options.fingerprint is not None:
+            subtitles = "none"
+        elif options.language is not None or options.subtitles_track is not None:
+            subtitles = "embedded"
     video = open_beside(
         options.video,
-        given,
+        subtitles,
         fingerprint=options.fingerprint,
         cache=cache,
         subtitles_track=options.subtitles_track,
@@ -210,14 +245,17 @@ def _ask(options: argparse.Namespace) -> int:
     check_distinct(options.choice)
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
-    budget = Budget(**{name: vars(options)[name] for name in LIMITS}, prices=prices)
+    if prices is not None and options.usd is None:
+        raise InputError("--prices is for a limit in US dollars: add --usd, or leave it out.")
+    budget = budget_of(options, prices) or Budget()
     spec = named_model(options) or ModelSpec(LOCAL_SERVER)
     changes = changes_of(options)
     cache = Cache(options.cache)
-    cache = cache.refreshing() if options.refresh else cache
+    if options.refresh:
+        cache = cache.refreshing()
     video = _opened(options, cache)
     vlm = asking(as_model(spec, cache, is_replay=options.replay, keep=True), options)
-    with told_of_kept(vlm):
+    with server_notice(vlm):
         if options.each is not None:
             return _ask_each(options, video, question, vlm, changes, budget, cache)
         result = ask(
@@ -248,10 +286,12 @@ def _ask_each(
     """Ask the question of each film, and write a row for each; return the exit status."""
     if not isinstance(films, Collection):
         raise InputError(
-            f"--each asks each film of several: name a folder, a pattern or a table; {films.name} "
-            "is one video."
+            f"--each asks each film of several: name a folder, a pattern or a table; "
+            f"{printable(films.name, 200)} is one video."
         )
-    total = None if options.total_calls is None else Budget(calls=options.total_calls)
+    total = None
+    if options.total_calls is not None:
+        total = Budget(calls=options.total_calls)
     try:
         rows = ask_each(
             films,
@@ -275,18 +315,19 @@ def _ask_each(
     failed = int((rows["stop"] == "failed").sum())
     print(
         f"{printable(str(options.each))}: {len(rows)} films, {int(rows['calls'].sum())} calls, "
-        f"{failed} failed; atlaskit browse opens it."
+        f"{failed} failed; `atlaskit browse` opens it."
     )
     return 1 if failed else 0
 
 
 def _report(options: argparse.Namespace, result: Result) -> int:
-    """Print the result and write what was asked for; return the exit status."""
+    """Print the result and write the files that options name; return the exit status."""
     print(result)
     for item in result.evidence:
-        where = f"{item.timestamp_s:9.2f} s"
         if isinstance(result.sheet.video, Collection):
             where = moment_in_words(result.sheet.video, item.timestamp_s)
+        else:
+            where = f"{item.timestamp_s:9.2f} s"
         print(f"  [{item.label}] {where}  {printable(item.description)}")
     if options.save:
         result.save(options.save)
@@ -297,7 +338,9 @@ def _report(options: argparse.Namespace, result: Result) -> int:
     if options.export:
         result.export(options.export, recorded_at=options.recorded_at, clips=options.clips)
     if result.prediction is None:
-        why = f": {result.failure.rstrip('.')}" if result.failure else ""
-        print(f"atlaskit: no answer ({result.stopped_by}{why}).", file=sys.stderr)
+        why = result.stopped_by
+        if result.failure:
+            why += f": {result.failure.rstrip('.')}"
+        print(f"atlaskit: no answer ({why}).", file=sys.stderr)
         return 1
     return 0

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import VARIABLE, default_place, is_cache
 from atlaskit.caching.keys import is_outdated, kinds
-from atlaskit.cli.outputs import add_output
+from atlaskit.cli.outputs import add_output, path_of
 from atlaskit.errors import InputError, printable
 from atlaskit.runs.archive import export, import_
 from atlaskit.video.file import COPIES, copies_folder
 
 DAY_S = 86400.0
 MEGABYTE = 1e6
+NO_ENTRY = "rows and files that are not entries"
+"""What counts of the kind "" are about."""
 EXAMPLES = """examples:
   atlaskit cache
   atlaskit cache stats
@@ -31,11 +33,13 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     cache_parser = commands.add_parser(
         "cache",
         description=(
-            "Without an action: say which cache is used, why that one, and what it holds. "
-            "Notebooks, scripts\nand commands share one: the directory that the variable "
-            f"{VARIABLE} names, or else the nearest cache\nthat atlaskit made, in the current "
-            "folder or above it in the project, or else the one in the root of\nthe project (the "
-            "folder with pyproject.toml or .git); outside a project ./cache."
+            "The cache keeps replies of models, frames and sheets, so that nothing is paid or "
+            "decoded twice.\nWithout an action, this command says which cache is used, why that "
+            "one, and what it holds.\n\nNotebooks, scripts and commands share one cache. It is the "
+            f"first of these that exists:\n  the directory that the variable {VARIABLE} names,\n"
+            "  the nearest cache that atlaskit made, in the current folder or above it in the "
+            "project,\n  the one in the root of the project (the folder with pyproject.toml or "
+            ".git),\n  and outside a project, ./cache."
         ),
         epilog=EXAMPLES,
     )
@@ -49,11 +53,11 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     verify_parser.set_defaults(run=_verify)
 
     import_parser = actions.add_parser(
-        "import", help="check recordings and merge them into the cache"
+        "import", help="check recordings of runs and add them to the cache"
     )
     import_parser.set_defaults(run=_import)
     import_parser.add_argument(
-        "recordings", type=Path, nargs="+", help="recordings (.jsonl.xz files)"
+        "recordings", type=path_of, nargs="+", help="recordings, .jsonl.xz files"
     )
 
     add_cache_option(cache_parser)
@@ -75,9 +79,9 @@ def _add_prune(
         "prune",
         help="remove entries of older versions, or images, oldest first",
         description=(
-            "Without options, removes entries that older versions of atlaskit made, which this "
-            "version never reads. With options, removes images; removes other kinds (which cost "
-            "model calls) only with --kind."
+            "Without options, this removes entries of older versions of atlaskit, which this "
+            "version never reads.\nWith options, it removes frames and sheets. Other kinds, some "
+            "of which cost model calls, are removed\nonly if --kind names them."
         ),
     )
     prune_parser.set_defaults(run=_prune)
@@ -85,10 +89,10 @@ def _add_prune(
         "--kind",
         action="append",
         choices=sorted([*kinds(), COPIES]),
+        metavar="KIND",
         help=(
-            "remove entries of this kind (default: all kinds of images); streams: the indexes of "
-            "files whose own is not believed, with copies of their streams, which are made again "
-            "when they are needed"
+            "remove entries of this kind, one of those that `atlaskit cache stats` lists (default: "
+            "all kinds of images)"
         ),
     )
     prune_parser.add_argument(
@@ -114,11 +118,11 @@ def _add_export(
     packed = export_parser.add_mutually_exclusive_group()
     packed.add_argument(
         "--run",
-        type=Path,
+        type=path_of,
         nargs="+",
         dest="runs",
         metavar="FILE",
-        help="saved results or traces (default: the whole cache)",
+        help="pack what these saved results or traces need (default: the whole cache)",
     )
     packed.add_argument(
         "--since",
@@ -138,7 +142,7 @@ def add_cache_option(parser: argparse._ActionsContainer, default: Path | str | N
     """
     parser.add_argument(
         "--cache",
-        type=Path,
+        type=path_of,
         default=default or default_place().directory,
         metavar="DIRECTORY",
         help="the cache (default: the one that `atlaskit cache` names)",
@@ -162,22 +166,24 @@ def _stats(options: argparse.Namespace) -> int:
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
         print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}")
-    if copies := _copies(cache):
+    copies = _copies(cache)
+    if copies:
         megabytes = sum(size for _, size in copies) / MEGABYTE
         print(f"{COPIES:<10}{len(copies):>10}{megabytes:>10.2f}")
-    _tell_apart(cache)
+    _print_what_is_lost(cache)
     return 0
 
 
-def _tell_apart(cache: Cache) -> None:
-    """Say which entries cost calls, which are drawn again, and that notes are neither."""
+def _print_what_is_lost(cache: Cache) -> None:
+    """Print which entries cost calls, which are drawn again, and that notes are neither."""
     from atlaskit.viz.widgets.explorer.notes import notes_folder  # loads the widgets
 
     paid = Counter[str]()
     drawn = Counter[str]()
     for name, row in cache.stats().items():
         is_image = name in kinds() and kinds()[name].is_image
-        (drawn if is_image else paid).update({"entries": row["entries"], "bytes": row["bytes"]})
+        total = drawn if is_image else paid
+        total.update({"entries": row["entries"], "bytes": row["bytes"]})
     print(f"replies, and facts of videos: {_size(paid)}; without them, replies are paid for again")
     print(f"frames and sheets: {_size(drawn)}; without them, they are drawn again from the video")
     print(f"notes are no cache, and no command removes them: {printable(str(notes_folder()))}")
@@ -190,7 +196,7 @@ def _size(total: Counter[str]) -> str:
 def _verify(options: argparse.Namespace) -> int:
     cache = _open(options.cache)
     dropped = cache.verify()
-    _print_counts("damaged and dropped", ((kind, count, None) for kind, count in dropped.items()))
+    _print_counts("damaged and dropped", dropped)
     if not dropped:
         print(f"{sum(row['entries'] for row in cache.stats().values())} entries, none damaged")
     return 1 if dropped else 0
@@ -201,23 +207,26 @@ def _prune(options: argparse.Namespace) -> int:
         if value is not None and not 0 <= value < 1e12:
             raise InputError(f"{name} must be a number of at least 0; got {value}.")
     cache = _open(options.cache)
-    copies = _copies(cache) if COPIES in (options.kind or ()) else []
-    for path, _ in copies:
-        path.unlink(missing_ok=True)
     if options.kind is None and options.older_than is None and options.to is None:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
+        chosen = options.kind or [name for name, kind in kinds().items() if kind.is_image]
+        to_bytes = None
+        if options.to is not None:
+            to_bytes = round(MEGABYTE * options.to)
         removed = cache.prune(
-            kinds=set(options.kind or (name for name, kind in kinds().items() if kind.is_image))
-            - {COPIES},
+            kinds=set(chosen) - {COPIES},
             older_than_s=DAY_S * (options.older_than or 0.0),
-            to_bytes=None if options.to is None else round(MEGABYTE * options.to),
+            to_bytes=to_bytes,
         )
-    _print_counts("removed", ((kind, count, size) for kind, (count, size) in removed.items()))
-    _print_counts(
-        "removed", [(COPIES, len(copies), sum(size for _, size in copies))] if copies else []
-    )
-    if not removed and not copies:
+        copies = _copies(cache)
+        if COPIES in chosen and copies:
+            for path, _ in copies:
+                path.unlink(missing_ok=True)
+            removed[COPIES] = len(copies), sum(size for _, size in copies)
+    for kind, (number, size) in removed.items():
+        print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} removed ({size / MEGABYTE:.2f} MB)")
+    if not removed:
         print("nothing to remove")
     return 0
 
@@ -225,7 +234,7 @@ def _prune(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     cache = _open(options.cache)
     packed = export(options.out, options.runs, made_since_s=options.since, cache=cache)
-    _print_counts("packed", _rows(packed))
+    _print_counts("packed", packed)
     print(f"{options.out}: {options.out.stat().st_size / MEGABYTE:.2f} MB")
     return 0
 
@@ -235,7 +244,7 @@ def _import(options: argparse.Namespace) -> int:
     for recording in options.recordings:
         imported = import_(recording, cache=cache)
         print(f"{recording}: {sum(imported.values())} new entries")
-        _print_counts("new", _rows(imported))
+        _print_counts("new", imported)
     return 0
 
 
@@ -250,7 +259,7 @@ def _moment_s(text: str) -> float:
 
 
 def _copies(cache: Cache) -> list[tuple[Path, int]]:
-    """Return the indexes that were made beside the entries of a cache, with their bytes."""
+    """Return the copies of streams that lie beside the entries of a cache, with their bytes."""
     from atlaskit.video.readers.index import indexes_of  # loads PyAV
 
     return indexes_of(copies_folder(cache))
@@ -263,14 +272,7 @@ def _open(directory: Path) -> Cache:
     return Cache(directory)
 
 
-def _rows(counts: Mapping[str, int]) -> Iterable[tuple[str, int, None]]:
-    return ((kind, count, None) for kind, count in sorted(counts.items()))
-
-
-def _print_counts(what: str, rows: Iterable[tuple[str, int, int | None]]) -> None:
-    for kind, count, size in rows:
-        megabytes = "" if size is None else f" ({size / MEGABYTE:.2f} MB)"
-        print(
-            f"{count:>8} {printable(kind, 40) or 'rows and files that are not entries'} "
-            f"{what}{megabytes}"
-        )
+def _print_counts(what: str, counts: Mapping[str, int]) -> None:
+    """Print how many entries of each kind something happened to."""
+    for kind, number in sorted(counts.items()):
+        print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} {what}")

@@ -1,13 +1,13 @@
-"""`atlaskit demo`: a film, a question about it, how the answer was found, and what to try next."""
+"""`atlaskit demo`: makes a film, asks a question about it, and shows how the answer was found."""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import filecmp
 import inspect
 import io
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from atlaskit.cli.model import (
     add_yes_option,
     asking,
     named_model,
-    told_of_kept,
+    server_notice,
 )
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
@@ -32,9 +32,9 @@ from atlaskit.models.serving.server import as_model
 from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.viz import walk
 
-MINUTES, WORLDS = 5, 1
-"""Length of the film, and how many there are."""
-ASKED = 10
+MINUTES = 5
+"""Length of the film."""
+MOST_QUESTIONS = 10
 """Questions in the table."""
 EXAMPLES = """examples:
   atlaskit demo
@@ -46,39 +46,45 @@ def add_demo_command(commands: argparse._SubParsersAction[argparse.ArgumentParse
     parser = commands.add_parser(
         "demo",
         description=(
-            "Make a film of five minutes with questions about it, ask one, and write how the "
-            "answer was found as a page. It needs no model and no network."
+            "Make a film of five minutes with questions about it, ask one of them, and write how "
+            "the answer\nwas found as a page. It needs no model and no network."
         ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_demo)
     add_model_options(parser, "a scripted oracle, not a model, gives the answers")
     add_yes_option(parser)
-    told = "folder for the film, its questions and the page (default atlaskit-demo)"
-    add_output(parser, "--out", default=Path("atlaskit-demo"), metavar="FOLDER", help=told)
+    add_output(
+        parser,
+        "--out",
+        default=Path("atlaskit-demo"),
+        metavar="FOLDER",
+        help="folder for the film, its questions and the page (default atlaskit-demo)",
+    )
     add_cache_option(parser)
 
 
 def _demo(options: argparse.Namespace) -> int:
-    name = next((each for each in guests.registered(guests.ORACLES) if _is_benchmark(each)), None)
-    if name is None:
+    benchmarks = guests.registered(guests.BENCHMARKS)
+    names = [each for each in guests.registered(guests.ORACLES) if each in benchmarks]
+    if not names:
         raise InputError("No installed package brings films with questions, so there is no demo.")
+    name = names[0]
+    spec = named_model(options)
+    cache = Cache(options.cache)
     out: Path = options.out
-    out.mkdir(parents=True, exist_ok=True)
     print(f"Making a film of {MINUTES} minutes, which takes half a minute …", flush=True)
     cases = _questions(name, options.cache / name)
-    film = _film(cases[0], out)
-    _write_table(cases[:ASKED], film.name, out / "questions.csv")
-    cache = Cache(options.cache)
-    spec = named_model(options)
     case = cases[0]
+    film = _copy_film(case, out)
+    _write_table(cases[:MOST_QUESTIONS], film.name, out / "questions.csv")
     vlm: Model
     if spec is None:
         vlm = model_for(partial(guests.load(guests.ORACLES, name), miss=0.0, confuse=0.0), case)
         print("A scripted oracle, not a model, gives the answers (--model asks a model).")
     else:
         vlm = asking(as_model(spec, cache, keep=True), options)
-    with told_of_kept(vlm):
+    with server_notice(vlm):
         result = ask(case.opened(), case.question, vlm=vlm, cache=cache, show=True)
     print(result)
     walk.save(result, out / "run.html")
@@ -88,38 +94,51 @@ def _demo(options: argparse.Namespace) -> int:
         f"  atlaskit explore {shown}/{film.name}\n"
         f'  atlaskit ask {shown}/{film.name} "{case.question.text}" --model MODEL\n'
         f"  atlaskit evaluate {shown}/questions.csv --model MODEL\n"
-        "and then a film of your own.",
-        file=sys.stdout,
+        "and then a film of your own."
     )
     return 0
-
-
-def _is_benchmark(name: str) -> bool:
-    return name in guests.registered(guests.BENCHMARKS)
 
 
 def _questions(name: str, root: Path) -> Sequence[Case]:
     """Return the questions with choices about one film, which is made on first use."""
     load: Callable[..., Benchmark] = guests.load(guests.BENCHMARKS, name)
-    taken = inspect.signature(load).parameters
-    size = {"worlds": WORLDS, "minutes": MINUTES}
-    bench = load(root, **{key: value for key, value in size.items() if key in taken})
+    size = {"worlds": 1, "minutes": MINUTES}
+    accepted = inspect.signature(load).parameters
+    bench = load(root, **{key: size[key] for key in size if key in accepted})
     return [case for case in bench if case.question.kind == "choice"]
 
 
-def _film(case: Case, out: Path) -> Path:
-    """Copy a case's film, and the subtitles beside it, to a folder; return the film."""
+def _copy_film(case: Case, out: Path) -> Path:
+    """Copy a case's film, and the subtitles beside it, to a folder; return the copy of the film.
+
+    Raises:
+        InputError: The folder has another film of that name, which would be lost.
+    """
     source = Path(str(getattr(case.opened(), "path", "")))
     film = out / f"film{source.suffix}"
-    shutil.copyfile(source, film)
+    copies = {film: source}
     lines = subtitles_beside(source)
     if lines is not None:
-        shutil.copyfile(lines, film.with_suffix(lines.suffix))
+        copies[film.with_suffix(lines.suffix)] = lines
+    for copy, original in copies.items():
+        if copy.exists() and not filecmp.cmp(copy, original, shallow=False):
+            raise InputError(
+                f"{printable(str(copy), 200)} is there already and is not the demo's: name another "
+                "folder with --out."
+            )
+    out.mkdir(parents=True, exist_ok=True)
+    for copy, original in copies.items():
+        shutil.copyfile(original, copy)
     return film
 
 
 def _write_table(cases: Sequence[Case], film: str, path: Path) -> None:
-    """Write questions as a table that `evaluate` takes, and that a person can go on with."""
+    """Write questions as a table that `evaluate` reads; a table that is there is kept.
+
+    A person may have added questions to it.
+    """
+    if path.exists():
+        return
     most = max(len(case.question.choices) for case in cases)
     letters = [chr(ord("A") + number) for number in range(most)]
     text = io.StringIO()

@@ -28,16 +28,25 @@ from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_budget_options,
     add_model_options,
-    add_money_options,
     add_search_options,
+    add_total_options,
+    agrees,
     asking,
     budget_of,
     changes_of,
-    goes_on,
     named_model,
+    print_estimates,
     search_of,
 )
-from atlaskit.cli.outputs import TABLES, add_output, check_outputs, count, part_of, positive
+from atlaskit.cli.outputs import (
+    TABLES,
+    add_output,
+    check_outputs,
+    count,
+    part_of,
+    path_of,
+    positive,
+)
 from atlaskit.cli.tables import Like, benchmark_names, command_of, of_card, rows_of
 from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
@@ -61,7 +70,14 @@ HOUR_S = 3600.0
 VIDEO_RLM = "video-rlm"
 ALL = "all"
 SEARCHING = (VIDEO_RLM, "composite")
-"""The methods with a `Search`."""
+"""The methods that have the settings of `Search`."""
+NAME_AND_VALUE: dict[str, Any] = {
+    "nargs": 2,
+    "action": "append",
+    "default": [],
+    "metavar": ("NAME", "VALUE"),
+}
+"""Arguments of `add_argument` for an option that may be repeated."""
 EXAMPLES = """examples:
   atlaskit evaluate questions.csv --model Qwen/Qwen3-VL-8B-Instruct
   atlaskit evaluate lvbench --root data/lvbench --model Qwen/Qwen3-VL-8B-Instruct --out rows.csv
@@ -76,38 +92,56 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     parser = commands.add_parser(
         "evaluate",
         description=(
-            "If it is interrupted, run the same command again: it continues from the cached "
-            "replies."
+            "Ask all questions of a table or of a benchmark, and write a table with the answers, "
+            "their scores\nand their costs. If the command is interrupted, run it again: it "
+            "continues from the cached replies."
         ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_evaluate)
-    told = f"{', '.join(benchmark_names())}; or a table of your own questions: questions.csv"
-    parser.add_argument("benchmark", nargs="?", metavar="QUESTIONS", help=told)
+    parser.add_argument(
+        "benchmark",
+        nargs="?",
+        metavar="QUESTIONS",
+        help=f"a table of your own questions, such as questions.csv; or {_benchmarks()}",
+    )
     parser.add_argument(
         "--like",
         action=Like,
-        type=Path,
+        type=path_of,
         metavar="CARD",
         help=(
-            "take dataset, model, method and settings from a table's card, rows.csv.json; other "
-            "options win"
+            "take questions, model, method and settings from the card of a table, the file "
+            "rows.csv.json beside it; other options of this command come first"
         ),
     )
-    told = (
-        "folder of the dataset, or of the videos of a table (default: the table's own); of one "
-        "that makes its videos, where they are stored"
+    parser.add_argument(
+        "--root",
+        type=path_of,
+        metavar="FOLDER",
+        help=(
+            "folder of the benchmark, or of the videos of a table (default: the table's own "
+            "folder); a benchmark that makes its videos stores them there"
+        ),
     )
-    parser.add_argument("--root", type=Path, help=told)
-    told = (
-        "table to write, .csv or .parquet; settings are written beside it (default: "
-        "QUESTIONS.rows.csv in this folder)"
+    add_output(
+        parser,
+        "--out",
+        TABLES,
+        makes_folder=True,
+        metavar="FILE",
+        help=(
+            "table to write, .csv or .parquet, with its settings in a file beside it (default: "
+            "QUESTIONS.rows.csv in the current folder)"
+        ),
     )
-    add_output(parser, "--out", TABLES, makes_folder=True, metavar="FILE", help=told)
-
     _add_questions(parser)
     _add_method_and_model(parser)
     _add_run(parser)
+
+
+def _benchmarks() -> str:
+    return f"one of {', '.join(benchmark_names())}"
 
 
 def _check_named(name: str) -> None:
@@ -115,18 +149,21 @@ def _check_named(name: str) -> None:
     if name in benchmark_names() or Path(name).is_file():
         return
     shown = printable(name, 120)
+    if Path(name).exists():
+        raise InputError(f"{shown} is not a file: name {_benchmarks()}, or a table of questions.")
     if Path(name).suffix.lower() in own.FILES:
         raise InputError(no_such_file(Path(name)))
-    near = difflib.get_close_matches(name, benchmark_names(), 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    hint = ""
+    for near in difflib.get_close_matches(name, benchmark_names(), 1):
+        hint = f" (did you mean {near}?)"
     raise InputError(
-        f"{shown} is no benchmark{hint} and no table: name one of "
-        f"{', '.join(benchmark_names())}, or a file such as questions.csv."
+        f"{shown} is no benchmark{hint} and no table: name {_benchmarks()}, or a file such as "
+        "questions.csv."
     )
 
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
-    chosen = parser.add_argument_group("questions")
+    chosen = parser.add_argument_group("which questions")
     chosen.add_argument(
         "--where",
         nargs="+",
@@ -136,71 +173,103 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         help="keep questions whose column has one of the values: --where duration_group 600 3600",
     )
     chosen.add_argument("--no-subtitles", action="store_true", help="load no subtitles")
-    pair: dict[str, Any] = {
-        "nargs": 2,
-        "action": "append",
-        "default": [],
-        "metavar": ("NAME", "VALUE"),
-    }
     chosen.add_argument(
-        "--load", help="set an option of the dataset's loader: --load split full", **pair
+        "--load",
+        help="set an option of the benchmark's loader: --load split full",
+        **NAME_AND_VALUE,
     )
     chosen.add_argument(
         "--hours",
         type=positive,
-        help="embed each video among others, to this total duration in hours (paper: 10)",
+        metavar="N",
+        help="hide each video among others, in so many hours together (in the paper: 10)",
     )
     chosen.add_argument(
-        "--seed", type=int, default=0, help="seed of the positions for --hours (default 0)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="random seed for the place of each video in --hours (default 0)",
     )
     chosen.add_argument("--first", type=count, metavar="N", help="keep the first N questions")
     chosen.add_argument(
         "--skip-bad",
         action="store_true",
-        help="report invalid rows of the dataset and leave them out",
+        help="report invalid rows of the benchmark and leave them out",
     )
 
 
 def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("method and model")
-    told = "one or several, or all, which are then compared (default video-rlm)"
-    how.add_argument("--method", nargs="+", choices=(*METHODS, ALL), default=[VIDEO_RLM], help=told)
-    pair: dict[str, Any] = {
-        "nargs": 2,
-        "action": "append",
-        "default": [],
-        "metavar": ("NAME", "VALUE"),
-    }
-    told = "set a parameter of the methods that have it: --set workers 8"
-    how.add_argument("--set", dest="settings", help=told, **pair)
+    how.add_argument(
+        "--method",
+        nargs="+",
+        choices=(*METHODS, ALL),
+        default=[VIDEO_RLM],
+        metavar="METHOD",
+        help=(
+            f"one method, several, or all, which are then compared: {', '.join(METHODS)} (default "
+            "video-rlm, the search)"
+        ),
+    )
+    how.add_argument(
+        "--set",
+        dest="settings",
+        help="set a parameter of the methods that have it: --set workers 8",
+        **NAME_AND_VALUE,
+    )
     models = how.add_mutually_exclusive_group()
     add_model_options(how, among=models)
-    told = (
-        "a simulated model that comes with a benchmark, and misses what is looked for with this "
-        "probability"
+    models.add_argument(
+        "--oracle",
+        type=float,
+        metavar="MISS",
+        help=(
+            "in place of a model, a scripted oracle that comes with the benchmark atlasworld and "
+            "misses a thing with this probability, from 0 to 1"
+        ),
     )
-    models.add_argument("--oracle", type=float, metavar="MISS", help=told)
-    told = "probability that the oracle takes one thing for another (default 0)"
-    how.add_argument("--confuse", type=float, default=0.0, metavar="RATE", help=told)
+    how.add_argument(
+        "--confuse",
+        type=float,
+        default=0.0,
+        metavar="RATE",
+        help="probability that the oracle takes one thing for another (default 0)",
+    )
     add_budget_options(how)
-    add_search_options(parser.add_argument_group("search, of video-rlm and composite"))
+    add_search_options(parser.add_argument_group("the search (methods video-rlm and composite)"))
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    run = parser.add_argument_group("the run; nothing here moves a score")
-    add_money_options(run)
-    told = "ask part I of N; `atlaskit merge` joins their tables"
-    run.add_argument("--shard", type=part_of, metavar="I/N", help=told)
-    told = "keep the rows of FILE, and ask only the questions that failed"
-    run.add_argument("--rerun", choices=("failures",), help=told)
+    run = parser.add_argument_group("the run (no score depends on these options)")
+    add_total_options(run)
     run.add_argument(
-        "--parallel", type=count, default=4, help="questions in flight at once (default 4)"
+        "--shard",
+        type=part_of,
+        metavar="I/N",
+        help="ask only part I of N, for instance on another machine; `atlaskit merge` joins the "
+        "tables",
     )
     run.add_argument(
-        "--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)"
+        "--rerun",
+        choices=("failures",),
+        help="keep the table that --out names, and ask only the questions that failed",
     )
     run.add_argument(
-        "--address", help="address of a Ray cluster (default: start one on this machine)"
+        "--parallel",
+        type=count,
+        default=4,
+        metavar="N",
+        help="questions that are asked at the same time (default 4)",
+    )
+    run.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="local",
+        help="ask on this machine (local) or on a cluster of Ray (default local)",
+    )
+    run.add_argument(
+        "--address", help="address of a cluster of Ray (default: start one on this machine)"
     )
     add_output(
         run, "--traces", metavar="FOLDER", help="folder to save each run in, for `atlaskit browse`"
@@ -220,12 +289,15 @@ def _evaluate(options: argparse.Namespace) -> int:
         options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
         check_outputs(options)
     tables.check_path(options.out)
-    methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
+    methods = list(dict.fromkeys(options.method))
+    if ALL in methods:
+        methods = list(METHODS)
     prices = None if options.prices is None else read_prices(options.prices)
     spec = named_model(options) if options.like is None else of_card(options)
     cache = Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
-    if (budget := budget_of(options, prices)) is not None:
+    budget = budget_of(options, prices)
+    if budget is not None:
         settings["budget"] = budget
     total = budget_of(options, prices, "total_")
     of_method = _settings_of(methods, settings)
@@ -242,9 +314,11 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.shard is not None:
         cases, part = shard(cases, *options.shard)
     if isinstance(vlm, ModelSpec):
-        is_replay = settings.get("replay") is True
         opened = as_model(
-            vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel)
+            vlm,
+            cache,
+            is_replay=settings.get("replay") is True,
+            data_parallel=copies_for(options.parallel),
         )
         vlm = asking(opened, options)
     for name in searching:
@@ -252,20 +326,22 @@ def _evaluate(options: argparse.Namespace) -> int:
             of_method[name]["search"] = search_of(options, vlm, changes)
         elif options.search:
             of_method[name]["search"] = options.search
-    how = {
-        "vlm": vlm,
-        "prices": prices,
-        "parallel": options.parallel,
-        "cache": cache,
-        "engine": options.engine,
-        "address": options.address,
-        "traces": options.traces,
-    }
     ask: dict[str, Callable[..., pd.DataFrame]] = {}
     for name in methods:
+        how = {
+            "vlm": vlm,
+            "prices": prices,
+            "parallel": options.parallel,
+            "cache": cache,
+            "engine": options.engine,
+            "address": options.address,
+            "traces": options.traces,
+        }
         ask[name] = partial(evaluate, **{**how, **of_method[name], "method": name})
-    if options.estimate is not None and not goes_on(options, ask, cases, total):
-        return 0
+    if options.estimate is not None:
+        print_estimates(options, ask, cases, total)
+        if not agrees(options):
+            return 0
     line = canonical_json([command_of(options, spec), part, questions_card(cases)])
     spending = Spending(total or Budget(), cache, line)
     earlier = tables.load(options.out) if options.rerun else None
@@ -286,13 +362,13 @@ def _evaluate(options: argparse.Namespace) -> int:
     card = {"command": command_of(options, spec)}
     if part:
         card[SHARD] = part
-    if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
+    if methods == [VIDEO_RLM]:  # all settings, because "best" may mean others in a later version
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
 
 
 def _portable(options: argparse.Namespace) -> str:
-    """Return the questions as a card names them: a table beside the results by its name."""
+    """Return the name of the questions for a card: a table beside the results by its own name."""
     name: str = options.benchmark
     folder = options.out.resolve().parent
     if name in benchmark_names():
@@ -310,7 +386,11 @@ def _write(
     earlier: pd.DataFrame | None,
     card: Mapping[str, Any],
 ) -> int:
-    """Write the table and print what it says; return the exit status."""
+    """Write the table and print its summary; return the exit status.
+
+    If no question was answered, the rows are in the file of the rows so far, and an earlier table
+    stays.
+    """
     if not found:
         print(f"{out}: no question failed")
         return 0
@@ -323,12 +403,14 @@ def _write(
         found = {}
         for name, rows in table.groupby("method", sort=False):
             found[name] = rows.reset_index(drop=True)
-    tables.save(table, out)
     if (table["failure"] != "").all() and table["prediction"].isna().all():
+        place = tables.so_far(out)
+        tables.save(table, place)
         for why, number in table["failure"].value_counts().items():
             print(f"{number} failed: {printable(str(why))}", file=sys.stderr)
-        print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
+        print(f"atlaskit: no question was answered; the rows are in {place}.", file=sys.stderr)
         return 1
+    tables.save(table, out)
     _print(found, cases)
     if len(found) > 1:
         done += f" by {len(found)} methods"
@@ -338,25 +420,25 @@ def _write(
 
 
 def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings of each method: those that it has.
+    """Return, for each method, those of the settings that it has.
 
     Raises:
-        InputError: If no method has one of the settings; `evaluate` tells of it for a single one.
+        InputError: If no method has one of the settings. For a single method, `evaluate` raises it.
     """
     if len(methods) == 1:
         return {methods[0]: dict(settings)}
-    had = {name: set(settings_of(METHODS[name]) or ()) for name in methods}
-    for name in set(SEARCHING) & had.keys():
-        had[name].discard("search")  # that is --search; retrieval has another setting of this name
-    unknown = next(
-        (each for each in settings if not any(each in names for names in had.values())), None
-    )
-    if unknown is not None:
-        raise InputError(f"None of {', '.join(methods)} has a setting {printable(unknown, 80)!r}.")
-    return {
-        name: {key: value for key, value in settings.items() if key in had[name]}
-        for name in methods
-    }
+    own = dict[str, dict[str, Any]]()
+    unknown = dict(settings)
+    for name in methods:
+        known = set(settings_of(METHODS[name]) or ())
+        if name in SEARCHING:
+            known.discard("search")  # this is --search; retrieval has another setting of this name
+        own[name] = {key: value for key, value in settings.items() if key in known}
+        for key in own[name]:
+            unknown.pop(key, None)
+    for key in unknown:
+        raise InputError(f"None of {', '.join(methods)} has a setting {printable(key, 80)!r}.")
+    return own
 
 
 def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
@@ -365,14 +447,10 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if len(found) > 1:
             print(f"\n{name}")
         for by in ("category", None):
-            print(
-                statistics.accuracy(table, by).to_string(
-                    index=False, na_rep="", float_format="{:.3f}".format
-                )
-            )
-        if cases.dataset in metrics.METRICS or any(
-            case.question.answer == ABSENT for case in cases
-        ):
+            means = statistics.accuracy(table, by)
+            print(means.to_string(index=False, na_rep="", float_format="{:.3f}".format))
+        has_absent = any(case.question.answer == ABSENT for case in cases)
+        if cases.dataset in metrics.METRICS or has_absent:
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
         for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
@@ -380,44 +458,52 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
-        print(
-            statistics.comparison(found, to).T.to_string(
-                header=False, na_rep="", float_format="{:,.4g}".format
-            )
-        )
+        compared = statistics.comparison(found, to)
+        print(compared.T.to_string(header=False, na_rep="", float_format="{:,.4g}".format))
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
     """Return the dataset's own metric as text, or why there is none.
 
-    That is no error, because the questions are answered and the table is written by then.
+    A missing metric is no error, since the questions are answered and the table is written.
     """
     try:
         official = metrics.official(table, cases)
     except InputError as error:
         return f"{cases.dataset}'s own metric is left out: {error}"
-    title = f"{cases.dataset}'s own metric" if cases.dataset in metrics.METRICS else "Rejection"
-    return f"{title}:\n{official.to_string(index=False, na_rep='', float_format='{:.3f}'.format)}"
+    title = "Rejection"
+    if cases.dataset in metrics.METRICS:
+        title = f"{cases.dataset}'s own metric"
+    rows = official.to_string(index=False, na_rep="", float_format="{:.3f}".format)
+    return f"{title}:\n{rows}"
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what a loader is called with; raise InputError for an option that it does not have."""
+    """Return the arguments for a loader; raise InputError for an option that it does not have."""
     name = options.benchmark
-    takes = inspect.signature(load).parameters
-    had = [each for each in takes if each not in ("root", "rows", "subtitles", "source")]
-    unknown = next((each for each, _ in options.load if each not in had), None)
-    if unknown is not None:
-        offered = f"it has {', '.join(had)}" if had else "it has none"
-        raise InputError(f"{name} has no option {printable(unknown, 80)!r} for --load; {offered}.")
-    loading = {each: literal(value) for each, value in options.load}
-    if "subtitles" in takes:
+    parameters = inspect.signature(load).parameters
+    own_options = [
+        each for each in parameters if each not in ("root", "rows", "subtitles", "source")
+    ]
+    loading = dict[str, Any]()
+    for option, value in options.load:
+        if option not in own_options:
+            offered = ", ".join(own_options) or "none"
+            raise InputError(
+                f"{name} has no option {printable(option, 80)!r} for --load; it has {offered}."
+            )
+        loading[option] = literal(value)
+    if "subtitles" in parameters:
         loading["subtitles"] = not options.no_subtitles
     elif options.no_subtitles:
         raise InputError(f"{name} always has its subtitles: leave out --no-subtitles.")
-    if options.root is None and takes["root"].default is inspect.Parameter.empty:
-        raise InputError(f"{name} needs its folder: --root FOLDER.")
-    usual = options.cache / name if name in benchmark_names() else None
-    return {"root": options.root or usual, **loading}
+    loading["root"] = options.root
+    if options.root is None:
+        if parameters["root"].default is inspect.Parameter.empty:
+            raise InputError(f"{name} needs its folder: --root FOLDER.")
+        if name in benchmark_names():
+            loading["root"] = options.cache / name
+    return loading
 
 
 def _of_card(like: Mapping[str, Any]) -> str | None:
@@ -454,11 +540,12 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     for sentence in bad:
         print(f"left out: {sentence}", file=sys.stderr)
     if options.where:
-        if short := next((each for each in options.where if len(each) < 2), None):
-            raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")
-        found = found.where(
-            **{column: tuple(map(literal, values)) for column, *values in options.where}
-        )
+        conditions = dict[str, tuple[Any, ...]]()
+        for column, *values in options.where:
+            if not values:
+                raise InputError(f"--where {column} needs a value: --where COLUMN VALUE …")
+            conditions[column] = tuple(map(literal, values))
+        found = found.where(**conditions)
     if options.first is not None:
         found = found[: options.first]
     if options.hours is not None:
@@ -468,7 +555,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
 
 
 def _oracle(options: argparse.Namespace) -> MakesModel:
-    """Return what makes the oracle of a benchmark's worlds; raise InputError if it has none."""
+    """Return the maker of the oracle of a benchmark; raise InputError if there is none."""
     if options.benchmark not in guests.registered(guests.ORACLES):
         raise InputError(f"No oracle comes with {options.benchmark}; pass --model.")
     if options.hours is not None:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.model import add_model_options, add_yes_option, named_model, told_of_kept
+from atlaskit.cli.model import add_model_options, add_yes_option, named_model, server_notice
+from atlaskit.cli.outputs import path_of
 from atlaskit.cli.view import SUBTITLES_HELP, add_grid_options, open_beside
 from atlaskit.errors import InputError, missing
 from atlaskit.models.protocol import Model
@@ -37,14 +37,23 @@ EXAMPLES = """examples:
 The page is served to this machine only, and only at the printed address, which holds a secret. From
 another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is
 an explorer of its own. Ctrl-C ends it."""
-OWN_DEFAULTS = {"k": "8", "fit": "native", "sampling": "keyframe"}
-TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
+OF_THE_RUN = "; with --result, that of the run"
+DEFAULTS = {
+    "k": f"8{OF_THE_RUN}",
+    "fit": f"native{OF_THE_RUN}",
+    "sampling": f"keyframe{OF_THE_RUN}",
+}
+"""The defaults of the options of a grid, as the help shows them."""
 
 
 def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `explore` subcommand to the parser."""
     parser = commands.add_parser(
         "explore",
+        description=(
+            "Open a page in the browser that shows a video as a grid of frames. A click on a cell "
+            "opens it as a\nfiner grid, down to single frames."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_explore)
@@ -52,39 +61,52 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         "video",
         nargs="+",
         help=(
-            "a video file: its path, or a file:// URL; several are one video, in this order; a "
-            "folder of them, a pattern or a table (.csv) is a collection"
+            "a video file, its path or a file:// URL; several files are parts of one video, in "
+            "this order; a folder, a pattern or a table (.csv) names many films"
         ),
     )
-    parser.add_argument(
-        "--subtitles",
-        metavar="FILE",
-        help=SUBTITLES_HELP,
-    )
+    parser.add_argument("--subtitles", metavar="FILE", help=SUBTITLES_HELP)
     parser.add_argument(
         "--result",
-        type=Path,
+        type=path_of,
         metavar="FILE",
         help=(
-            "a saved result or trace of this video: its evidence and dead zones are marked, and "
-            "the grids are those that the model saw"
+            "a saved result or trace about this video: the page marks the evidence and what was "
+            "ruled out, and shows the grids as the model saw them"
         ),
     )
-    told = (
-        "open a file as notes: an export, or what others coded (ELAN, BORIS, CSV, EDL, ...); they "
-        "are kept"
+    parser.add_argument(
+        "--notes",
+        type=path_of,
+        metavar="FILE",
+        help=(
+            "add the marks in this file to the notes about the video: an export of atlaskit, or a "
+            "coding from ELAN, BORIS, CSV, EDL, ..."
+        ),
     )
-    parser.add_argument("--notes", type=Path, metavar="FILE", help=told)
-    add_grid_options(parser, TOLD)
-    add_model_options(parser, "none, until the page names one")
+    add_grid_options(parser, DEFAULTS)
+    add_model_options(parser, "none; the page can name one")
     add_yes_option(parser)
-    browse = commands.add_parser("browse", epilog="examples:\n  atlaskit browse rows.csv")
+    browse = commands.add_parser(
+        "browse",
+        description=(
+            "Open a page in the browser that lists the questions and answers of a table of "
+            "`evaluate`."
+        ),
+        epilog="examples:\n  atlaskit browse rows.csv",
+    )
     browse.set_defaults(run=_browse)
     browse.add_argument(
-        "rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet"
+        "rows",
+        type=path_of,
+        help="a table that evaluate has written, or is writing now, .csv or .parquet",
     )
-    told = "folder of the table's runs (default: the table's own folder, and no other)"
-    browse.add_argument("--traces", type=Path, metavar="FOLDER", help=told)
+    browse.add_argument(
+        "--traces",
+        type=path_of,
+        metavar="FOLDER",
+        help="folder of the table's runs (default: the table's own folder)",
+    )
     add_cache_option(browse)
     for each in (parser, browse):
         each.add_argument(
@@ -115,7 +137,7 @@ def _serve(
         if not (error.name or "").startswith("tornado"):
             raise
         raise InputError(missing("A page in a browser", "tornado>=6.4")) from error
-    make()  # a wrong file or setting is told here, not in the page
+    make()  # raises the error for a wrong file or setting here, not in the page
     with ExitStack() as until_stopped:
         try:
             serve(
@@ -135,12 +157,14 @@ def _explore(options: argparse.Namespace) -> int:
     source = options.video if len(options.video) > 1 else options.video[0]
     spec = named_model(options)
     video = open_beside(source, options.subtitles, cache=cache)
-    vlm = None if spec is None else as_model(spec, cache, keep=True)
+    vlm = None
+    if spec is not None:
+        vlm = as_model(spec, cache, keep=True)
     if isinstance(vlm, Server) and options.yes:
-        vlm.agree = lambda _: None  # else the page asks
+        vlm.agree = lambda _: None  # without --yes, the page asks
     if options.notes is not None:
         GridExplorer(video, cache=cache).open_notes(options.notes)
-    with told_of_kept(vlm):
+    with server_notice(vlm):
         return _serve(
             partial(_explorer, video, cache, options, vlm), "explorer", video.name, options
         )
@@ -154,16 +178,21 @@ def _explorer(
     Raises:
         InputError: A setting is out of its range, or the run is of another video.
     """
-    given: dict[str, Any] = {
-        name: getattr(options, name) for name in TOLD if getattr(options, name) is not None
-    }
-    explorer = GridExplorer(video, vlm=vlm, cache=cache, **({} if options.result else given))
-    if len(options.video) == 1:  # `ask` takes one file
-        own = None if options.cache == default_place().directory else options.cache
+    given = dict[str, Any]()
+    for name in DEFAULTS:
+        value = getattr(options, name)
+        if value is not None:
+            given[name] = value
+    if options.result is None:
+        explorer = GridExplorer(video, vlm=vlm, cache=cache, **given)
+    else:
+        explorer = GridExplorer(video, vlm=vlm, cache=cache)
+    if len(options.video) == 1:  # the page shows a command of `ask`, which takes one file
         words = list[str]()
-        for option, value in {"--subtitles": options.subtitles, "--cache": own}.items():
-            if value is not None:
-                words += [option, str(value)]
+        if options.subtitles is not None:
+            words += ["--subtitles", options.subtitles]
+        if options.cache != default_place().directory:
+            words += ["--cache", str(options.cache)]
         spec = named_model(options)
         explorer.command = options.video[0], words, "" if spec is None else str(spec)
     if options.result is not None:

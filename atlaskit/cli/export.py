@@ -1,4 +1,4 @@
-"""`atlaskit export`: saved results, rows, notes and what others coded, in a file of any format."""
+"""`atlaskit export`: results, tables, notes and codings as one file for another program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.outputs import TABLES, add_output
+from atlaskit.cli.outputs import TABLES, add_output, path_of
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import tables
 from atlaskit.runs.exporting.formats import ENDINGS, check, read
@@ -36,42 +36,64 @@ def add_export_command(commands: argparse._SubParsersAction[argparse.ArgumentPar
     parser.set_defaults(run=_export)
     parser.add_argument(
         "what",
-        type=Path,
+        type=path_of,
         nargs="*",
         help=(
-            "saved results (.json), tables of evaluate (.csv, .parquet), or files of any format "
-            "that is written"
+            "saved results (.json), tables of evaluate (.csv, .parquet), or files in any format "
+            "that --out can have"
         ),
     )
     parser.add_argument(
-        "--notes", metavar="VIDEO", action="append", default=[], help="the notes about a video"
+        "--notes",
+        metavar="VIDEO",
+        action="append",
+        default=[],
+        help="export the notes that were written about this video in the explorer",
     )
-    told = "a video that they are about, for formats that count frames or name files, and for clips"
-    parser.add_argument("--video", metavar="VIDEO", action="append", default=[], help=told)
-    told = "folder of the runs that a table names (default: the table's own folder, and no other)"
-    parser.add_argument("--traces", type=Path, metavar="FOLDER", help=told)
+    parser.add_argument(
+        "--video",
+        metavar="VIDEO",
+        action="append",
+        default=[],
+        help=(
+            "a video that the results are about; formats that count frames or name files need it, "
+            "and so does --clips"
+        ),
+    )
+    parser.add_argument(
+        "--traces",
+        type=path_of,
+        metavar="FOLDER",
+        help="folder of the runs that a table names (default: the table's own folder)",
+    )
     add_export_options(parser, "--out", "the file to write", required=True)
     add_cache_option(parser)
 
 
-def add_export_options(parser: argparse.ArgumentParser, name: str, told: str, **more: Any) -> None:
-    """Add the options that tell where passages are exported to.
+def add_export_options(
+    parser: argparse._ActionsContainer, name: str, purpose: str, **more: Any
+) -> None:
+    """Add the options that say where passages are exported to.
 
     Args:
-        parser: The parser of the command.
+        parser: The parser of the command, or a group of it.
         name: The option that names the file.
-        told: What it does.
+        purpose: What the option does, for its help.
         more: Arguments of `add_argument`.
     """
-    add_output(parser, name, SUFFIXES, metavar="FILE", help=f"{told}: {', '.join(ENDINGS)}", **more)
+    endings = ", ".join(ENDINGS)
+    add_output(parser, name, SUFFIXES, metavar="FILE", help=f"{purpose}: {endings}", **more)
     add_output(
         parser,
         "--clips",
         metavar="FOLDER",
-        help="folder in which to cut each stretch as a film with its sound",
+        help="also write each exported stretch of the video as a film of its own to this folder",
     )
-    told = "when the recording began, for observations.csv: 2026-06-01T21:00:00+02:00"
-    parser.add_argument("--recorded-at", metavar="TIME", help=told)
+    parser.add_argument(
+        "--recorded-at",
+        metavar="TIME",
+        help="when the recording began, for observations.csv: 2026-06-01T21:00:00+02:00",
+    )
 
 
 def check_export(options: argparse.Namespace, path: Path | None) -> None:
@@ -88,7 +110,9 @@ def _export(options: argparse.Namespace) -> int:
     check_export(options, options.out)
     cache = Cache(options.cache)
     videos = [open_video(each, cache=cache) for each in (*options.video, *options.notes)]
-    only = videos[0] if len(options.video) == 1 else None
+    only = None
+    if len(options.video) == 1:
+        only = videos[0]
     found = list[Any]()
     for path in options.what:
         found += _passages(path, only, options.recorded_at, options.traces)
@@ -99,8 +123,14 @@ def _export(options: argparse.Namespace) -> int:
             "Name what to export: a saved result, a table of evaluate, a file of passages, or "
             "--notes VIDEO."
         )
-    how = {"recorded_at": options.recorded_at, "clips": options.clips, "cache": cache}
-    export(found, options.out, videos=videos, **how)
+    export(
+        found,
+        options.out,
+        videos=videos,
+        recorded_at=options.recorded_at,
+        clips=options.clips,
+        cache=cache,
+    )
     print(f"{printable(str(options.out), 200)}: written")
     return 0
 
@@ -115,5 +145,8 @@ def _passages(
             if isinstance(trace, str) and trace:
                 tables.own_trace(trace, traces or path.parent)
         return [rows]
-    saved = saved_passages(path, video) if path.suffix.lower() == ".json" else None
-    return [*(read(path, video=video, recorded_at=recorded_at) if saved is None else saved)]
+    if path.suffix.lower() == ".json":
+        saved = saved_passages(path, video)
+        if saved is not None:
+            return [*saved]
+    return [*read(path, video=video, recorded_at=recorded_at)]

@@ -1,8 +1,7 @@
 """The options of a command that asks a model.
 
 * `add_model_options`: `--model`, and how its client talks to it.
-* `add_budget_options`, `add_money_options`: what questions may take, and what all of them will
-  take.
+* `add_budget_options`, `add_total_options`: the limits of one question, and of all questions.
 * `add_search_options`: `--search`, and an option for each setting of `Search`.
 """
 
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import NAMED, Search, named_search, resolve_search
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.cli.outputs import count, seconds_of
+from atlaskit.cli.outputs import count, duration_of, positive
 from atlaskit.errors import InputError
 from atlaskit.evaluation.costs import estimate
 from atlaskit.guests import MODELS, registered
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
 
 def model_names() -> str:
-    """Return what a model on this machine is named by: what packages bring, a hub id, a folder."""
-    return ", ".join([*registered(MODELS), "a hub id", "a folder"])
+    """Return, for the help, the names that a model on this machine can have."""
+    return ", ".join([*registered(MODELS), "a name on the Hugging Face hub", "a folder"])
 
 
 def add_model_options(
@@ -50,14 +49,14 @@ def add_model_options(
         default: What is used without `--model`, for the help.
         among: The group that `--model` itself is added to, where it excludes other options.
     """
-    told = (
-        f"what vLLM serves on this machine ({model_names()}; it is started if it does not run), "
-        "or the address of an OpenAI-compatible endpoint and the name of its model (without a "
-        "name: the first that chats)"
+    text = (
+        f"a model that vLLM serves on this machine ({model_names()}; it is started if it does not "
+        "run), or the address of an OpenAI-compatible endpoint and the name of a model there "
+        "(without a name: the first that chats)"
     )
     if default:
-        told += f" (default: {default})"
-    (among or parser).add_argument("--model", nargs="+", metavar=("MODEL", "NAME"), help=told)
+        text += f" (default: {default})"
+    (among or parser).add_argument("--model", nargs="+", metavar=("MODEL", "NAME"), help=text)
     add_client_options(parser)
 
 
@@ -69,25 +68,32 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
     Raises:
         InputError: If the options name no model, or options of a client stand alone.
     """
-    given = [option for option in OPTIONS if _given(options, option) is not None]
     if not options.model:
-        if given:
-            raise InputError(f"{given[0]} is an option of a model: name the model with --model.")
+        for option, how in OPTIONS.items():
+            if getattr(options, how.get("dest", option[2:].replace("-", "_"))) is not None:
+                raise InputError(f"{option} is an option of a model: name the model with --model.")
         return None
     if len(options.model) > 1:
         return spec_of(options)
-    parsed = ModelSpec.parse(options.model[0])
-    own = spec_of(argparse.Namespace(**{**vars(options), "model": [parsed.model]}))
-    more = {each.name: getattr(own, each.name) for each in fields(ModelSpec)[2:]}
-    return replace(parsed, **{name: value for name, value in more.items() if value is not None})
+    spec = ModelSpec.parse(options.model[0])
+    own = spec_of(argparse.Namespace(**{**vars(options), "model": [spec.model]}))
+    for each in fields(ModelSpec)[2:]:
+        value = getattr(own, each.name)
+        if value is not None:
+            spec = replace(spec, **{each.name: value})
+    return spec
 
 
 def add_yes_option(parser: argparse._ActionsContainer) -> None:
     """Add `--yes`."""
-    told = (
-        "start a server on this machine without asking, also where that takes long or installs much"
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help=(
+            "start a server on this machine without asking, even if that takes long or installs "
+            "gigabytes"
+        ),
     )
-    parser.add_argument("--yes", action="store_true", help=told)
 
 
 def asking(vlm: Model, options: argparse.Namespace) -> Model:
@@ -97,36 +103,33 @@ def asking(vlm: Model, options: argparse.Namespace) -> Model:
     return vlm
 
 
-def _agree(told: Sequence[str]) -> None:
+def _agree(notices: Sequence[str]) -> None:
     """Tell the user what starting a server takes, and ask.
 
     Raises:
         InputError: If the answer is no, or nobody can be asked.
     """
     if not sys.stdin.isatty():
-        raise InputError(f"{' '.join(told)} Pass --yes to go on without a question.")
-    print(f"atlaskit: {' '.join(told)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise InputError(f"{' '.join(notices)} Pass --yes to go on without a question.")
+    print(f"atlaskit: {' '.join(notices)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InputError("No server was started.")
 
 
 @contextmanager
-def told_of_kept(vlm: Model | None) -> Iterator[None]:
-    """Say after a block, however it ends, which server it leaves running and how to stop that."""
+def server_notice(vlm: Model | None) -> Iterator[None]:
+    """Print after a block, however it ends, which server it leaves running and how to stop it."""
     try:
         yield
     finally:
-        if isinstance(vlm, Server) and (kept := vlm.kept) is not None and kept.is_listed:
+        server = vlm.lasting if isinstance(vlm, Server) else None
+        if isinstance(vlm, Server) and server is not None and server.is_listed:
             print(
-                f"atlaskit: the server of {kept.name} stays for the next question, until "
-                f"{kept.idle_s / 60:g} minutes after the last one; this stops it: "
+                f"atlaskit: the server of {server.name} stays for the next question, until "
+                f"{server.idle_s / 60:g} minutes after the last one; this stops it: "
                 f"{stop_command(vlm.spec.model)}",
                 file=sys.stderr,
             )
-
-
-def _given(options: argparse.Namespace, option: str) -> object:
-    return getattr(options, OPTIONS[option].get("dest", option[2:].replace("-", "_")))
 
 
 def joined_words(arguments: Sequence[str]) -> list[str]:
@@ -141,71 +144,91 @@ def joined_words(arguments: Sequence[str]) -> list[str]:
         word = rest.pop(0)
         if word == "--":
             return [*joined, word, *rest]
-        is_name = (
-            word == "--model" and rest and not rest[0].startswith("-") and not is_address(rest[0])
-        )
-        joined.append(f"--model={rest.pop(0)}" if is_name else word)
+        if word == "--model" and rest and not rest[0].startswith("-") and not is_address(rest[0]):
+            word = f"--model={rest.pop(0)}"
+        joined.append(word)
     return joined
 
 
 LIMITS: dict[str, Callable[[str], Any]] = {
-    "calls": int,
-    "tokens": int,
-    "usd": float,
-    "seconds": seconds_of,
+    "calls": count,
+    "tokens": count,
+    "usd": positive,
+    "seconds": duration_of,
 }
 """The limits of a budget that have an option, and what reads each."""
+UNITS = {"calls": "model calls", "tokens": "tokens", "usd": "US dollars", "seconds": "seconds"}
 
 
 def add_budget_options(parser: argparse._ActionsContainer, calls: int | None = None) -> None:
-    """Add the limits of a question, and `--prices`; `calls` is the default of its own limit."""
+    """Add the limits of a question, and `--prices`; `calls` is the default of `--calls`."""
     for limit, read in LIMITS.items():
-        default = calls if limit == "calls" else None
-        told = f"most {limit} that a question may take{f' (default {default})' if default else ''}"
-        parser.add_argument(f"--{limit}", type=read, default=default, metavar="N", help=told)
-    told = "prices of a million tokens in USD: prompt=0.5,cached=0.05,completion=3"
-    parser.add_argument("--prices", metavar="PRICES", help=told)
+        text = f"the most {UNITS[limit]} that a question may take"
+        if limit == "calls" and calls is not None:
+            text += f" (default {calls})"
+            parser.add_argument("--calls", type=read, default=calls, metavar="N", help=text)
+        else:
+            parser.add_argument(f"--{limit}", type=read, metavar="N", help=text)
+    parser.add_argument(
+        "--prices",
+        metavar="PRICES",
+        help="prices of a million tokens in US dollars: prompt=0.5,cached=0.05,completion=3",
+    )
 
 
-def add_money_options(parser: argparse._ActionsContainer) -> None:
-    """Add the total limits, `--estimate` and `--yes`."""
+def add_total_options(parser: argparse._ActionsContainer) -> None:
+    """Add the limits of all questions together, `--estimate` and `--yes`."""
     for limit, read in LIMITS.items():
-        told = f"most {limit} that all questions may take; the same line with more goes on"
-        parser.add_argument(f"--total-{limit}", type=read, metavar="N", help=told)
-    told = "ask N questions first, say what all will take, and ask whether to go on"
-    parser.add_argument("--estimate", type=count, metavar="N", help=told)
+        parser.add_argument(
+            f"--total-{limit}",
+            type=read,
+            metavar="N",
+            help=(
+                f"the most {UNITS[limit]} that all questions may take; the same command with a "
+                "larger number continues"
+            ),
+        )
+    parser.add_argument(
+        "--estimate",
+        type=count,
+        metavar="N",
+        help="ask N questions first, print what all will take, and ask whether to go on",
+    )
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="go on after --estimate, and start a server here, unasked",
+        help="do not ask: go on after --estimate, and start a server on this machine if needed",
     )
 
 
 def budget_of(
-    options: argparse.Namespace, prices: Prices | None, before: str = ""
+    options: argparse.Namespace, prices: Prices | None, prefix: str = ""
 ) -> Budget | None:
-    """Return the budget that options give; `before` begins their names. None without any."""
+    """Return the budget that options give, or None if they give no limit.
+
+    Args:
+        options: The options.
+        prices: The prices that `--prices` gives.
+        prefix: How the names of the options begin: "" or "total_".
+
+    Raises:
+        InputError: A limit in US dollars is given without prices.
+    """
     limits = dict[str, Any]()
     for name in LIMITS:
-        value = vars(options)[f"{before}{name}"]
+        value = vars(options)[f"{prefix}{name}"]
         if value is not None:
             limits[name] = value
     if not limits:
         return None
     if "usd" in limits:
+        if prices is None:
+            raise InputError(
+                f"--{prefix.replace('_', '-')}usd needs the prices of tokens: add --prices "
+                "prompt=0.5,completion=3 with yours."
+            )
         limits["prices"] = prices
     return Budget(**limits)
-
-
-def goes_on(
-    options: argparse.Namespace,
-    ask: Mapping[str, Callable[..., pd.DataFrame]],
-    cases: Benchmark,
-    total: Budget | None,
-) -> bool:
-    """Ask some questions, print what all will take, and return whether the user wants that."""
-    print_estimates(options, ask, cases, total)
-    return agrees(options)
 
 
 def print_estimates(
@@ -214,14 +237,14 @@ def print_estimates(
     cases: Benchmark,
     total: Budget | None,
 ) -> dict[str, pd.DataFrame]:
-    """Ask some questions, print what all will take; return their rows, by method.
+    """Ask some questions, print what all of them will take, and return the rows by method.
 
     Args:
-        options: Those of `add_money_options`, and `parallel`.
-        ask: What asks cases with each method, by its name.
+        options: Those of `add_total_options`, and `parallel`.
+        ask: By the name of a method: the function that asks cases with it.
         cases: All questions.
-        total: What all of them may take. Those that are asked here count again in the run, which
-            finds them in the cache.
+        total: The limits of all questions together. The questions that are asked here count again
+            in the run, which finds them in the cache.
     """
     if not 1 <= options.estimate <= len(cases):
         raise InputError(
@@ -231,7 +254,9 @@ def print_estimates(
     places = sorted(random.Random(0).sample(range(len(cases)), options.estimate))
     sample = replace(cases, cases=tuple(cases[place] for place in places))
     videos = {case.video for case in cases}
-    found = {name: asked(sample, total=total) for name, asked in ask.items()}
+    found = dict[str, "pd.DataFrame"]()
+    for name, ask_by_method in ask.items():
+        found[name] = ask_by_method(sample, total=total)
     for name, rows in found.items():
         expected = estimate(rows, len(cases), len(videos), parallel=options.parallel)
         print(f"{name}, from {len(sample)} of {len(cases)} questions; low and high bound 95 %:")
@@ -252,67 +277,68 @@ def agrees(options: argparse.Namespace) -> bool:
 
 
 WORDS: dict[str, Any] = {"yes": True, "no": False, "none": None}
-"""What a setting can be that is no number and no name."""
+"""Words for the values of a setting that are neither numbers nor names."""
 SUITS = "what suits the model"
 SETTINGS: dict[str, tuple[str, str]] = {
-    "k": ("a grid has k×k cells", SUITS),
+    "k": ("a grid has K×K cells, each with one frame", SUITS),
     "cell": (
-        "width and height of a cell in pixels; of a native cell, the longer of the two",
+        "width and height of a cell in pixels; with --fit native, the longer of the two",
         SUITS,
     ),
     "fit": (
-        "how a frame fills its cell: native (the cell has the video's shape), contain (a square "
-        "cell, the frame on grey) or stretch (a square cell, filled)",
+        "how a frame fills its cell: native (the cell has the shape of the video), contain (a "
+        "square cell, the frame on grey) or stretch (a square cell, the frame distorted)",
         SUITS,
     ),
     "sampling": (
-        "which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the "
-        "cell, the one that is least like the film around it)",
+        "which frame represents a cell: midpoint, keyframe (a fast one near the midpoint), or "
+        "shots (from the shot in the cell that differs most from the film around it)",
         "",
     ),
     "max_depth": (
-        "how deep workers may go, from 0 (the root grid alone); auto is the first depth whose "
-        "cells are shorter than min-span-s",
+        "how deep cells may be opened, from 0 (only the grid of the whole video); auto: until "
+        "cells are shorter than --min-span-s",
         "",
     ),
-    "min_span_s": ("seconds below which a cell is not opened", ""),
-    "cells": ("how prompts describe the cells: compact, or one by one (full, as in the paper)", ""),
+    "min_span_s": ("a cell that is shorter than these seconds is not opened", ""),
+    "cells": ("how prompts describe the cells: compact, or full (one by one, as in the paper)", ""),
     "traversal": (
-        "which regions are explored, and how: looks (any stretch as a sheet of its own, then all "
-        "at the step of what is looked for), dfs, bfs, beam, or auto (dfs or bfs, the master's "
-        "choice from the question alone)",
+        "the order in which the video is explored: looks (the model chooses any stretch), dfs "
+        "(depth first), bfs (breadth first), beam (a few of the best cells at each depth), or auto "
+        "(dfs or bfs, which the model chooses by the question)",
         "",
     ),
-    "steps": ("the most calls of a worker in its region", SUITS),
+    "steps": ("the most calls that a worker makes in its region", SUITS),
     "plateau": (
-        "a visit ends after so many steps in a row that bring nothing new: no evidence, no mark, "
-        "no sheet that it had not opened",
-        f"{SUITS}, or else half of the steps but enough to reach the deepest level",
+        "a worker stops after this number of calls in a row without new evidence, a new mark or a "
+        "new grid",
+        f"{SUITS}, or else half of --steps but enough to reach the deepest grids",
     ),
     "min_rounds": ("rounds before the evidence may count as sufficient", ""),
     "max_rounds": ("the most rounds", "no limit"),
     "look_ahead": (
-        "whether the next probe runs beside the workers: this saves time, and wastes a call if no "
-        "round follows",
+        "whether the next round is planned while workers run, which saves time but wastes a call "
+        "if no round follows",
         "",
     ),
     "votes": (
-        "the most decisions that are asked for; the majority counts; above 1 the model needs a "
-        "temperature",
-        "5 where the model has a temperature, else 1",
+        "the most answers that are asked for, of which the majority counts; above 1, the model "
+        "needs a temperature",
+        "5 if the model has a temperature, else 1",
     ),
     "scouts": (
-        "what says, without the model, where to look first: words (said as in the question)",
+        "hints where to look first, without the model: words (where subtitles share words with the "
+        "question)",
         "",
     ),
     "threads": ("workers that run at the same time; no result depends on it", "all of a round"),
     "sample": (
-        "number of the sample, if a model with a temperature is asked several times; each has "
-        "replies of its own in the cache",
+        "number of the sample, to ask a model with a temperature again: each sample has replies of "
+        "its own in the cache",
         "",
     ),
 }
-"""What each setting of a search is, and what it is where it is not given; "" if `--search` says."""
+"""The meaning of each setting of a search, and its default; "" if `--search` decides it."""
 
 
 def add_search_options(parser: argparse._ActionsContainer, without: Collection[str] = ()) -> None:
@@ -322,37 +348,52 @@ def add_search_options(parser: argparse._ActionsContainer, without: Collection[s
         parser: The parser, or a group of it.
         without: Settings that the command has no option for.
     """
-    told = (
-        "the settings of the search: best (what measured best, as far as the model can do it) or "
-        "paper"
-    )
     parser.add_argument(
         "--search",
         choices=tuple(NAMED),
-        help=f"{told}; the options below change them (default best)",
+        help=(
+            "the settings of the search: best (those that measured best, as far as the model can "
+            "use them) or paper (those of the paper); the other options of the search change them "
+            "(default best)"
+        ),
     )
     for each in fields(Search):
-        if each.name not in without:
-            read, shown = (
-                (_settings, "NAME,NAME") if isinstance(each.default, tuple) else (_setting, "VALUE")
-            )
-            shown = "yes|no" if isinstance(each.default, bool) else shown
-            add_setting(parser, each.name, type=read, metavar=shown, default=argparse.SUPPRESS)
+        if each.name in without:
+            continue
+        read: Callable[[str], Any] = _setting
+        shown = "VALUE"
+        if isinstance(each.default, tuple):
+            read = _settings
+            shown = "NAME,NAME"
+        elif isinstance(each.default, bool):
+            shown = "yes|no"
+        add_setting(parser, each.name, "", type=read, metavar=shown, default=argparse.SUPPRESS)
 
 
-def add_setting(parser: argparse._ActionsContainer, name: str, **how: Any) -> None:
-    """Add the option of a setting; `told` is the default that its help names, if it is another."""
+def add_setting(
+    parser: argparse._ActionsContainer, name: str, shown_default: str, **how: Any
+) -> None:
+    """Add the option of a setting.
+
+    Args:
+        parser: The parser, or a group of it.
+        name: The setting, a key of SETTINGS.
+        shown_default: The default that the help shows; "" for that of SETTINGS.
+        how: Arguments of `add_argument`.
+    """
     text, usual = SETTINGS[name]
-    default = how.pop("told", "") or usual
-    help_text = f"{text} (default: {default})" if default else text
-    parser.add_argument(f"--{name.replace('_', '-')}", help=help_text.replace("%", "%%"), **how)
+    default = shown_default or usual
+    if default:
+        text += f" (default: {default})"
+    parser.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 
 def changes_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that options give; raise InputError for a wrong one."""
-    given: dict[str, Any] = {
-        each.name: vars(options)[each.name] for each in fields(Search) if each.name in options
-    }
+    """Return the settings of the search that options give; raise InputError for a wrong one."""
+    given = dict[str, Any]()
+    for each in fields(Search):
+        if each.name in options:
+            given[each.name] = getattr(options, each.name)
     replace(named_search(options.search or "best"), **given)  # before anybody waits for a model
     return given
 
@@ -365,11 +406,13 @@ def search_of(
 
 
 def _setting(text: str) -> Any:
+    """Return the value that a word gives: one of WORDS, a number, or the word itself."""
     for read in (WORDS.__getitem__, int, float):
         with suppress(KeyError, ValueError):
             return read(text)
     return text
 
 
-def _settings(text: str) -> tuple[str, ...] | str:
-    return text if text == "all" else () if text == "none" else tuple(text.split(","))
+def _settings(text: str) -> tuple[str, ...]:
+    """Return the names that a word gives, separated by commas; "none" gives none."""
+    return () if text == "none" else tuple(text.split(","))

@@ -1,4 +1,4 @@
-"""Words of a command line: numbers that are read, and names of what a command writes.
+"""Reads the words of a command line, and checks what a command will write.
 
 A command that pays for model calls for an hour must not find at its end that the folder of its
 result does not exist. So each output is declared by `add_output`, and `main` checks all of them
@@ -17,6 +17,16 @@ from typing import Any
 from atlaskit.caching.files import check_writable
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.subtitles.text import checked_time
+
+IMAGES = (".jpg", ".jpeg", ".png")
+TABLES = (".csv", ".parquet")
+
+
+def path_of(text: str) -> Path:
+    """Return a word of the command line as a path; an empty word names no file."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a file or a folder; got an empty text")
+    return Path(text)
 
 
 def count(text: str) -> int:
@@ -50,15 +60,19 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds of a time as a person types it; for `argparse`."""
+    """Return a time as a person types it, such as 65, 1:05 or 1m5s, in seconds."""
     try:
         return checked_time(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-IMAGES = (".jpg", ".jpeg", ".png")
-TABLES = (".csv", ".parquet")
+def duration_of(text: str) -> float:
+    """Return a duration as a person types it, in seconds; it is above 0."""
+    seconds = seconds_of(text)
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"must be above 0 seconds; got {printable(text, 40)}")
+    return seconds
 
 
 @dataclass(frozen=True)
@@ -69,39 +83,46 @@ class Output:
     """As it is typed: `--save`, or the name of an argument."""
     dest: str
     suffixes: Sequence[str] = ()
-    """What the name of the file ends in; empty for a folder."""
+    """The endings that the name of the file may have; empty for a folder."""
     makes_folder: bool = False
     """Whether a missing folder is created."""
 
     def check(self, path: Path) -> None:
         """Raise InputError unless the output can be written."""
-        named = f"{self.option} {printable(str(path), 200)}"
+        shown = printable(str(path), 200)
         if self.suffixes and path.suffix.lower() not in self.suffixes:
-            offered = " or ".join(suffix for suffix in self.suffixes if suffix != ".jpeg")
-            raise InputError(
-                f"{self.option} must end in {offered}; got {printable(str(path), 200)}."
-            )
+            *others, last = (suffix for suffix in self.suffixes if suffix != ".jpeg")
+            endings = f"{', '.join(others)} or {last}" if others else last
+            raise InputError(f"{self.option} must end in {endings}; got {shown}.")
         try:
-            if self.suffixes and path.is_dir():
-                raise InputError(f"{named} is a folder: name a file in it.")
-            if not self.suffixes and path.exists() and not path.is_dir():
-                raise InputError(f"{named} is a file: name a folder.")
-            folder = path.absolute().parent if self.suffixes else path.absolute()
-            while self.makes_folder and not folder.exists():
-                folder = folder.parent
-            if not folder.is_dir():
-                if not folder.exists():
-                    what = "no such folder"
-                else:
-                    what = f"no folder {printable(str(folder), 200)}"
-                raise InputError(f"{named} cannot be written: there is {what}.")
-            check_writable(path if self.suffixes and path.parent.exists() else folder / "x")
-        except (OSError, ValueError) as e:
-            raise (
-                e
-                if isinstance(e, InputError)
-                else InputError(f"{named} cannot be written: {reason(e)}.")
-            ) from e
+            self._check_place(path, f"{self.option} {shown}")
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{self.option} {shown} cannot be written: {reason(error)}."
+            ) from error
+
+    def _check_place(self, path: Path, named: str) -> None:
+        """Raise InputError or OSError unless there is a place for the output."""
+        if self.suffixes and path.is_dir():
+            raise InputError(f"{named} is a folder: name a file in it.")
+        if not self.suffixes and path.exists() and not path.is_dir():
+            raise InputError(f"{named} is a file: name a folder.")
+        folder = path.absolute()
+        if self.suffixes:
+            folder = folder.parent
+        while self.makes_folder and not folder.exists():
+            folder = folder.parent
+        if not folder.exists():
+            raise InputError(f"{named} cannot be written: there is no such folder.")
+        if not folder.is_dir():
+            shown = printable(str(folder), 200)
+            raise InputError(f"{named} cannot be written: there is no folder {shown}.")
+        if self.suffixes and path.parent.exists():
+            check_writable(path)
+        else:
+            check_writable(folder / "x")
 
 
 def add_output(
@@ -117,11 +138,11 @@ def add_output(
     Args:
         parser: The parser, or a group of it.
         name: The option or argument.
-        suffixes: What the name of the file ends in.
+        suffixes: The endings that the name of the file may have.
         makes_folder: Whether the command creates a missing folder.
         more: Arguments of `add_argument`.
     """
-    action = parser.add_argument(name, type=Path, **more)
+    action = parser.add_argument(name, type=path_of, **more)
     output = Output(name, action.dest, suffixes, makes_folder or not suffixes)
     parser.set_defaults(outputs=(*(parser.get_default("outputs") or ()), output))
 
@@ -133,19 +154,21 @@ def check_outputs(options: argparse.Namespace) -> None:
         InputError: One of them has another suffix, is a folder, lies in a folder that is missing or
             not writable, or is the command's own video.
     """
+    video = getattr(options, "video", None)
     for output in getattr(options, "outputs", ()):
         path: Path | None = getattr(options, output.dest)
         if path is None:
             continue
         output.check(path)
-        video = getattr(options, "video", None)
-        if (
-            isinstance(video, str)
-            and path.is_file()
-            and Path(video).is_file()
-            and path.samefile(video)
-        ):
+        if isinstance(video, str) and _is_same_file(path, video):
             raise InputError(
                 f"{output.option} {printable(str(path), 200)} is the video itself: name another "
                 "file."
             )
+
+
+def _is_same_file(path: Path, other: str) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is missing, or its name is too long
+        return False

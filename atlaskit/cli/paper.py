@@ -1,4 +1,4 @@
-"""`atlaskit paper`: the paper's tables and figures on a dataset, by the paper's protocol."""
+"""`atlaskit paper`: makes the paper's tables and figures on a dataset, by the paper's protocol."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_budget_options,
     add_model_options,
-    add_money_options,
+    add_total_options,
     agrees,
     asking,
     budget_of,
     named_model,
     print_estimates,
 )
-from atlaskit.cli.outputs import add_output, count, part_of, positive
+from atlaskit.cli.outputs import add_output, count, part_of, path_of, positive
 from atlaskit.cli.tables import command_of, rows_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
@@ -49,22 +49,22 @@ PROTOCOL: dict[str, tuple[dict[str, Any], bool]] = {
     "longvideobench": ({"duration_group": 3600}, True),
     "videomme": ({"duration": "long"}, False),
 }
-"""By dataset: which questions the paper's tables are about, and whether it uses subtitles."""
+"""By dataset: the questions of the paper's tables, and whether the paper uses its subtitles."""
 TABLES = (("table-1", "long"), ("table-2", "10hr"))
-"""The paper's tables, and which questions: on the videos alone, or among ten hours of others."""
+"""The paper's tables, and their videos: the long ones alone, or each among ten hours of others."""
 FIGURES = ("03", "04", "05", "06", "08")
 """The notebooks of the paper's Figures 3a, 3b, 4 and 1, and of its error analysis."""
 UNIFORM = "uniform"
 CAPTIONS = "captions"
 VIDEO_RLM = "video-rlm"
 ROWS = (UNIFORM, CAPTIONS, VIDEO_RLM)
-"""The rows of the paper's tables that one model can make."""
+"""The methods of the paper's tables that need only one model."""
 FRAMES = 160
 SETTINGS: dict[str, dict[str, Any]] = {
     UNIFORM: {"frames": FRAMES, "size": 320},
     VIDEO_RLM: {"search": PAPER},
 }
-"""What the paper says of a row's settings."""
+"""The settings of a method, where the paper names them."""
 EXAMPLES = """examples:
   atlaskit paper data/LongVideoBench --model Qwen/Qwen3-VL-8B-Instruct --first 30 --estimate 3
   atlaskit paper data/LongVideoBench --model MODEL --method uniform video-rlm \\
@@ -76,37 +76,68 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser = commands.add_parser(
         "paper",
         description=(
-            "Uniform sampling, captions, and the search with the paper's settings, on the long "
-            "videos and on\nten hours. If it is interrupted, run the same command again."
+            "Compare uniform sampling, captions, and the search with the paper's settings, on the "
+            "long videos of\na dataset and on the same videos among ten hours of others. If the "
+            "command is interrupted, run it\nagain."
         ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_paper)
-    parser.add_argument("data", type=Path, help="folder of the dataset")
+    parser.add_argument(
+        "data", type=path_of, help="folder of the dataset, LongVideoBench or Video-MME"
+    )
     add_model_options(parser)
-    told = "folder for tables and figures (default figures/paper)"
-    add_output(parser, "--out", default=Path("figures/paper"), metavar="FOLDER", help=told)
-    told = (
-        f"rows of each table (default {' '.join(ROWS)}); after video-rlm, uniform frames for as "
-        "many tokens"
+    add_output(
+        parser,
+        "--out",
+        default=Path("figures/paper"),
+        metavar="FOLDER",
+        help="folder for tables and figures (default figures/paper)",
     )
     parser.add_argument(
-        "--method", nargs="+", choices=tuple(METHODS), default=list(ROWS), help=told
+        "--method",
+        nargs="+",
+        choices=tuple(METHODS),
+        default=list(ROWS),
+        metavar="METHOD",
+        help=(
+            f"the rows of each table, of {', '.join(METHODS)} (default {' '.join(ROWS)}); uniform "
+            "and video-rlm together add a row: as many uniform frames as video-rlm took tokens"
+        ),
     )
     parser.add_argument("--first", type=count, metavar="N", help="ask the first N questions")
     parser.add_argument(
-        "--hours", type=positive, default=10.0, help="hours of Table 2's videos (default 10)"
+        "--hours",
+        type=positive,
+        default=10.0,
+        metavar="N",
+        help="hours of video among which Table 2 hides each video (default 10)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the positions in ten hours (default 0)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="random seed for the place of each video in --hours (default 0)",
     )
     parser.add_argument(
-        "--parallel", type=count, default=4, help="questions in flight at once (default 4)"
+        "--parallel",
+        type=count,
+        default=4,
+        metavar="N",
+        help="questions that are asked at the same time (default 4)",
     )
-    told = "ask part I of N; `atlaskit merge` joins the rows of a system"
-    parser.add_argument("--shard", type=part_of, metavar="I/N", help=told)
-    told = "keep the rows in the folder, and ask only the questions that failed"
-    parser.add_argument("--rerun", choices=("failures",), help=told)
+    parser.add_argument(
+        "--shard",
+        type=part_of,
+        metavar="I/N",
+        help="ask only part I of N; `atlaskit merge` joins the rows of a method",
+    )
+    parser.add_argument(
+        "--rerun",
+        choices=("failures",),
+        help="keep the rows in the folder, and ask only the questions that failed",
+    )
     add_output(
         parser,
         "--traces",
@@ -114,59 +145,63 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         help="folder to save each run in, for `atlaskit browse`",
     )
     parser.add_argument(
-        "--notebooks", type=Path, help="folder of the notebooks, to draw the figures as well"
+        "--notebooks",
+        type=path_of,
+        metavar="FOLDER",
+        help="folder of atlaskit's notebooks, to draw the figures as well",
     )
     add_budget_options(parser)
-    add_money_options(parser)
+    add_total_options(parser)
     add_cache_option(parser)
 
 
 @dataclass
 class _Table:
-    """One table of the paper: its questions, what asks them in each row, and the rows so far."""
+    """One table of the paper: its questions, the methods of its rows, and the rows so far."""
 
     options: argparse.Namespace
     name: str
     split: str
     cases: Benchmark
     command: dict[str, Any]
-    """What a row's card keeps, for `atlaskit evaluate --like`."""
+    """The command on the card of each row, for `atlaskit evaluate --like`."""
     ask: dict[str, Callable[..., pd.DataFrame]]
+    """By the name of a row: the function that asks its questions."""
     part: dict[str, Any] = field(default_factory=dict)
+    """The shard on the card of each row; empty without `--shard`."""
     found: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """The answers so far, by the name of the row."""
 
     @property
     def home(self) -> Path:
-        """What the names of its files begin with."""
+        """The path with which the names of its files begin."""
         return cast(Path, self.options.out) / f"{self.name}-{self.split}"
 
-    def estimate(self, spending: Spending | None) -> None:
-        """Print what each row will take, from some of the questions."""
+    def estimate(self, total: Budget) -> None:
+        """Print the expected cost of each row, from some of the questions."""
         print(f"\n{self.name}, {self.split}")
-        total = spending.limits if spending else None
         rows = print_estimates(self.options, self.ask, self.cases, total)
         more, _ = self.equal_tokens(rows)
         print_estimates(self.options, more, self.cases, total)
 
-    def fill(self, spending: Spending | None) -> None:
+    def fill(self, spending: Spending) -> None:
         """Ask the questions of every row."""
         for name, ask in self.ask.items():
             self.row(name, ask, spending)
         more, wanted = self.equal_tokens(self.found)
         for name, ask in more.items():
             self.row(name, ask, spending)
-            if wanted > frames_near(wanted)["frames"]:
-                most = frames_near(wanted)["frames"]
+            most = frames_near(wanted)["frames"]
+            if wanted > most:
                 print(
-                    f"As many tokens as the search took would be {wanted:,} frames; a request "
-                    f"holds {most:,}."
+                    f"For as many tokens as the search took, uniform would need {wanted:,} "
+                    f"frames; a request holds {most:,}."
                 )
 
-    def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending | None) -> None:
-        """Ask the questions of one row, with its rows so far in a file that is followed."""
-        path = self.home.with_name(
-            f"{self.home.name}-{name.replace(', ', '-').replace(' ', '-')}.csv"
-        )
+    def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending) -> None:
+        """Ask the questions of one row; `atlaskit browse` can follow the file of its answers."""
+        suffix = name.replace(", ", "-").replace(" ", "-")
+        path = self.home.with_name(f"{self.home.name}-{suffix}.csv")
         earlier = None
         cases = self.cases
         method = name.partition(",")[0]
@@ -178,20 +213,18 @@ class _Table:
             return
         print(f"{self.name}, {name}: {len(cases)} questions", file=sys.stderr, flush=True)
         rows = rows_of(ask, cases, path, method, spending, earlier=earlier)
-        own: dict[str, Any] = {"method": [method]}
+        command: dict[str, Any] = {**self.command, "method": [method]}
         if isinstance(ask, partial) and "frames" in ask.keywords:
-            given = {
-                key: ask.keywords[key]
+            command["settings"] = [
+                [key, str(ask.keywords[key])]
                 for key in ("frames", "size", "per_image")
                 if key in ask.keywords
-            }
-            own["settings"] = [[key, str(value)] for key, value in given.items()]
+            ]
         if method == VIDEO_RLM:
-            own["search"] = "paper"
-        rows.attrs |= {
-            "command": {**self.command, **own},
-            **({SHARD: self.part} if self.part else {}),
-        }
+            command["search"] = "paper"
+        rows.attrs["command"] = command
+        if self.part:
+            rows.attrs[SHARD] = self.part
         if earlier is not None:
             rows = with_retried(earlier, {method: rows})
         tables.save(rows, path)
@@ -200,7 +233,12 @@ class _Table:
     def equal_tokens(
         self, found: dict[str, pd.DataFrame]
     ) -> tuple[dict[str, Callable[..., pd.DataFrame]], int]:
-        """Return the row of uniform frames for as many tokens as the search took, and how many."""
+        """Return a further row: uniform frames for as many tokens as the search took.
+
+        Returns:
+            The function that asks the row, by its name, and the number of frames that would take as
+            many tokens. Without one of the two methods there is no row.
+        """
         tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
         if not tokens.get(UNIFORM) or not tokens.get(VIDEO_RLM):
             return {}, 0
@@ -217,23 +255,14 @@ class _Table:
         ours = ours.assign(
             source="this run", failed=[_failures(rows) for rows in self.found.values()]
         )
-        theirs = pd.DataFrame([vars(each) for each in published(cast(Split, self.split))]).drop(
-            columns="split"
-        )
+        rows = [vars(each) for each in published(cast(Split, self.split))]
+        theirs = pd.DataFrame(rows).drop(columns="split")
         shown = [
-            "system",
-            "questions",
-            "score",
-            "low",
-            "high",
-            "difference",
-            "difference_low",
-            "difference_high",
-            "p",
+            *("system", "questions", "score", "low", "high"),
+            *("difference", "difference_low", "difference_high", "p"),
+            *("tokens", "failed", "subtitles", "source"),
         ]
-        whole = pd.concat([ours, theirs], ignore_index=True)[
-            [*shown, "tokens", "failed", "subtitles", "source"]
-        ]
+        whole = pd.concat([ours, theirs], ignore_index=True)[shown]
         whole.to_csv(self.home.with_suffix(".csv"), index=False)
         print(
             f"\n{self.name}, {self.split}: {self.home}.csv, and {self.home}-*.csv, the rows of "
@@ -251,7 +280,7 @@ class _Table:
 
 
 def _paper(options: argparse.Namespace) -> int:
-    name = dataset_in(options.data).load.__name__  # its key, by which it is one of DATASETS
+    name = dataset_in(options.data).load.__name__  # a loader has the name of its key in DATASETS
     if name not in PROTOCOL:
         raise InputError(f"The paper asks {' and '.join(PROTOCOL)}; {options.data} holds {name}.")
     spec = named_model(options)
@@ -275,71 +304,71 @@ def _paper(options: argparse.Namespace) -> int:
         "parallel": options.parallel,
         "traces": options.traces,
     }
-    if (budget := budget_of(options, prices)) is not None:
+    budget = budget_of(options, prices)
+    if budget is not None:
         how["budget"] = budget
-    methods = list(dict.fromkeys(options.method))
-    ask: dict[str, Callable[..., pd.DataFrame]] = {
-        each: partial(evaluate, method=each, **{**how, **SETTINGS.get(each, {})})
-        for each in methods
-    }
-    conditions = [[column, str(value)] for column, value in where.items()]
-    command = command_of(options, spec) | {
-        "benchmark": name,
-        "root": str(options.data.absolute()),
-        "where": conditions,
-    }
-    command |= {} if has_subtitles else {"no_subtitles": True}
-    made = []
+    ask: dict[str, Callable[..., pd.DataFrame]] = {}
+    for method in dict.fromkeys(options.method):
+        ask[method] = partial(evaluate, method=method, **{**how, **SETTINGS.get(method, {})})
+    command = command_of(options, spec)
+    command["benchmark"] = name
+    command["root"] = str(options.data.absolute())
+    command["where"] = [[column, str(value)] for column, value in where.items()]
+    if not has_subtitles:
+        command["no_subtitles"] = True
+    paper_tables = []
     for table, suffix in TABLES:
-        is_long = suffix == "long"
-        length_s = 3600 * options.hours
-        if is_long:
-            cases = asked
+        cases = asked
+        own = dict(command)
+        if suffix == "long":
+            own.pop("hours", None)
         else:
             cases = ten_hour(
-                asked, among=dataset, seed=options.seed, duration_s=length_s, progress=True
+                asked,
+                among=dataset,
+                seed=options.seed,
+                duration_s=3600 * options.hours,
+                progress=True,
             )
-        own = {key: value for key, value in command.items() if not (is_long and key == "hours")}
-        made.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
+        paper_tables.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
     line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])
     spending = Spending(total or Budget(), cache, line)
     try:
         if options.estimate is not None:
-            for each in made:
-                each.estimate(spending)
+            for each in paper_tables:
+                each.estimate(spending.limits)
             if not agrees(options):
                 return 0
-        for each in made:
+        for each in paper_tables:
             each.fill(spending)
             each.write()
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
-    lost = 0
-    for each in made:
-        lost += sum(map(_failures, each.found.values()))
-    if lost:
+    failures = 0
+    for each in paper_tables:
+        failures += sum(map(_failures, each.found.values()))
+    if failures:
         print(
-            f"atlaskit: {lost} rows had a failed call; the same line with --rerun failures asks "
-            "them.",
+            f"atlaskit: {failures} rows had a failed call; the same command with --rerun failures "
+            "asks them again.",
             file=sys.stderr,
         )
-    return max(_figures(options, str(spec)), int(lost > 0))
+    return max(_figures(options, str(spec)), int(failures > 0))
 
 
 def _figures(options: argparse.Namespace, model: str) -> int:
     """Run the notebooks of the figures, if their folder is given; return the exit status."""
     if options.notebooks is None:
         return 0
-    given = {
-        "data": str(options.data.resolve()),
-        **({"first": options.first} if options.first else {}),
-    }
+    given: dict[str, Any] = {"data": str(options.data.resolve())}
+    if options.first is not None:
+        given["first"] = options.first
     ran = run_all(options.notebooks, options.out, only=FIGURES, model=model, given=given)
-    lost = [each.failure for each in ran if each.failure]
-    if lost:
-        print(f"atlaskit: {' '.join(lost)}", file=sys.stderr)
-    return int(bool(lost))
+    failures = [each.failure for each in ran if each.failure]
+    if failures:
+        print(f"atlaskit: {' '.join(failures)}", file=sys.stderr)
+    return int(bool(failures))
 
 
 def _failures(rows: pd.DataFrame) -> int:
@@ -347,7 +376,7 @@ def _failures(rows: pd.DataFrame) -> int:
 
 
 def frames_near(wanted: int) -> dict[str, int]:
-    """Return how many frames to show, in all and in an image: no more than a request holds."""
+    """Return how many frames to show, in all and in one image: at most what a request can hold."""
     per_image = 16 if wanted <= 16 * MOST_IMAGES else 64
     images = min(max(1, round(wanted / per_image)), MOST_IMAGES)
     return {"frames": images * per_image, "per_image": per_image}

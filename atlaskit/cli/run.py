@@ -7,8 +7,8 @@ from pathlib import Path
 
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
-from atlaskit.cli.outputs import add_output
-from atlaskit.errors import AtlasError
+from atlaskit.cli.outputs import add_output, path_of
+from atlaskit.errors import AtlasError, InputError
 from atlaskit.experiments.runner import run_all
 
 EXAMPLES = """examples:
@@ -22,27 +22,39 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser = commands.add_parser(
         "run",
         description=(
-            "Several that ask a model on this machine share one server. If it is interrupted, run "
-            "the same\ncommand again: it continues from the cached replies."
+            "Notebooks that ask a model on this machine share one server. If the command is "
+            "interrupted, run it\nagain: it continues from the cached replies."
         ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_run)
-    told = "notebook files, or a folder of them (default notebooks)"
-    parser.add_argument("notebooks", type=Path, nargs="*", default=[Path("notebooks")], help=told)
+    parser.add_argument(
+        "notebooks",
+        type=path_of,
+        nargs="*",
+        default=[Path("notebooks")],
+        help="notebook files, or a folder of them (default notebooks)",
+    )
     add_output(
         parser,
         "--out",
         default=Path("figures"),
         metavar="FOLDER",
-        help="output folder (default figures)",
+        help="folder for the executed notebooks, figures, tables and a page (default figures)",
     )
-    parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
     parser.add_argument(
-        "--only", default="", metavar="03,08", help="run only notebooks whose names start so"
+        "--scale",
+        default="small",
+        help=(
+            "how much is asked: smoke (a few questions, to see that it runs), small or full "
+            "(default small)"
+        ),
+    )
+    parser.add_argument(
+        "--only", default="", metavar="03,08", help="run only notebooks whose names begin so"
     )
     add_model_options(
-        parser, "the one that the notebooks name; oracle is a program that knows the answers"
+        parser, "the one that the notebooks name; oracle is a scripted oracle, not a model"
     )
     parser.add_argument(
         "-p",
@@ -53,10 +65,12 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         metavar=("NAME", "VALUE"),
         help="set a parameter of those notebooks that declare it, such as seeds or workers",
     )
-    told = (
-        "folder of LongVideoBench or Video-MME, to ask its questions in place of the notebooks' own"
+    parser.add_argument(
+        "--data",
+        type=path_of,
+        metavar="FOLDER",
+        help="ask the questions of LongVideoBench or Video-MME in this folder, not the notebooks'",
     )
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help=told)
     parser.add_argument(
         "--replay", action="store_true", help="use cached replies only; make no model call"
     )
@@ -66,14 +80,18 @@ def _run(options: argparse.Namespace) -> int:
     spec = named_model(options)
     given = {name: literal(value) for name, value in options.parameters}
     if options.data is not None:
+        if not options.data.is_dir():
+            raise InputError(f"--data names a folder, and there is none: {options.data}.")
         given["data"] = str(options.data.resolve())
     model = given.pop("model", None)
+    if spec is not None:
+        model = str(spec)
     ran = run_all(
         options.notebooks,
         options.out,
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
-        model=model if spec is None else str(spec),
+        model=model,
         given=given,
         replay=options.replay,
     )

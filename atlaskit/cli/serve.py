@@ -31,17 +31,28 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
     )
     parser.set_defaults(run=_serve)
-    parser.add_argument("model", nargs="?", help=f"{model_names()} of weights")
+    parser.add_argument(
+        "model", nargs="?", help=f"the model, by its name or its weights: {model_names()}"
+    )
     parser.add_argument(
         "--stop",
         action="store_true",
         help=(
-            "stop the server of the model that an earlier command, such as ask, keeps; without a "
-            "model, all of them"
+            "stop the server that an earlier command, such as ask, left running for this model; "
+            "without a model, stop all of them"
         ),
     )
-    told = "print how the model fits a card of GB, or this machine's, and start nothing"
-    parser.add_argument("--plan", type=positive, nargs="?", const=0.0, metavar="GB", help=told)
+    parser.add_argument(
+        "--plan",
+        type=positive,
+        nargs="?",
+        const=0.0,
+        metavar="GB",
+        help=(
+            "print how the model fits the memory of a GPU of so many GB (without a number: of this "
+            "machine's GPU), and start nothing"
+        ),
+    )
     parser.add_argument(
         "--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})"
     )
@@ -52,14 +63,19 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         metavar="N",
         help="GPUs that share one copy of the model (default 1)",
     )
-    told = "copies of the model, or auto: as many as serve many questions best (default 1)"
-    parser.add_argument("--data-parallel", type=_copies, default=1, metavar="N", help=told)
+    parser.add_argument(
+        "--data-parallel",
+        type=_copies,
+        default=1,
+        metavar="N",
+        help="copies of the model, or auto: as many as serve many questions best (default 1)",
+    )
     add_yes_option(parser)
     parser.add_argument(
         "--vllm",
         default="",
         metavar="ARGUMENTS",
-        help='further arguments of vLLM: --vllm="--max-num-seqs 8"',
+        help='further arguments of vLLM, the server of models: --vllm="--max-num-seqs 8"',
     )
 
 
@@ -69,13 +85,17 @@ def _copies(word: str) -> Copies:
 
 def _stop(model: str | None) -> int:
     """Stop the kept servers of a model, or all of them."""
-    wanted = None if model is None else resolve_model(model)
-    found = [server for server in all_kept() if wanted in (None, server.model)]
-    for server in found:
+    running = list(all_kept())
+    whose = ""
+    if model is not None:
+        wanted = resolve_model(model)
+        running = [server for server in running if server.model == wanted]
+        whose = f" of {printable(model, 200)}"
+    for server in running:
         server.stop()
         print(f"The server of {server.name} at {server.url} has stopped.")
-    if not found:
-        print(f"No server{'' if model is None else f' of {printable(model, 200)}'} is kept.")
+    if not running:
+        print(f"No server{whose} was left running.")
     return 0
 
 
@@ -85,7 +105,7 @@ def _serve(options: argparse.Namespace) -> int:
     if options.model is None:
         raise InputError(
             f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers "
-            "that are kept."
+            "that earlier commands left running."
         )
     if options.plan is not None:
         print(plan(options.model, options.plan or gpu_gib(), sheet_size))

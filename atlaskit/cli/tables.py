@@ -1,10 +1,10 @@
-"""What commands do with tables and their cards.
+"""Tables of results and their cards, as commands write, join, compare and repeat them.
 
-* `atlaskit merge`, `atlaskit compare`: tables of shards, and two tables side by side.
-* `rows_of`: the rows so far of `evaluate` and `paper`, in a file that `browse` follows.
-* `command_of`, `Like`, `of_card`: the options of a line that a card keeps, and `--like CARD`, which
-  takes them from one. A card may be somebody else's: its fields are checked, none is read as an
-  option, and no key goes to its address.
+* `atlaskit merge`, `atlaskit compare`: joins the tables of shards; compares two tables.
+* `rows_of`: asks questions, with the rows so far in a file that `browse` follows.
+* `command_of`, `Like`, `of_card`: the options of a command on its card, and `--like CARD`, which
+  takes them from a card. A card may come from a stranger: its fields are checked, none of them is
+  read as an option, and no key goes to its address.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +28,7 @@ from atlaskit.benchmarks.datasets.table import FILES
 from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.cli.model import named_model
-from atlaskit.cli.outputs import TABLES, add_output
+from atlaskit.cli.outputs import TABLES, add_output, path_of
 from atlaskit.errors import InputError, first_fault, printable, reason
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.card import differences
@@ -44,45 +44,39 @@ MERGE_EXAMPLES = """examples:
   atlaskit merge shard-1.csv shard-2.csv shard-3.csv --out rows.csv"""
 COMPARE_EXAMPLES = """examples:
   atlaskit compare uniform.csv searched.csv"""
-KEPT = (
-    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
-    *("method", "settings", "prices", "model", "dialect", "max_tokens", "thinking", "extra_body"),
-    *(
-        "oracle",
-        "confuse",
-        "calls",
-        "tokens",
-        "usd",
-        "seconds",
-        "search",
-        *(each.name for each in fields(Search)),
-    ),
-)
-"""The options that move a score: what a card keeps of the command."""
-OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
-"""The options of a model's client among them."""
+OF_SEARCH = tuple(each.name for each in fields(Search))
+"""The settings of a search."""
 LISTS = tuple(each.name for each in fields(Search) if isinstance(each.default, tuple))
-"""The settings of a search that are several."""
+"""Those of them that are lists."""
+OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
+"""The options of a model's client on which replies depend."""
+ON_CARD = (
+    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
+    *("method", "settings", "prices", "model", *OF_MODEL, "oracle", "confuse"),
+    *("calls", "tokens", "usd", "seconds", "search", *OF_SEARCH),
+)
+"""The options on which scores depend; a card holds them."""
 NO_SETTINGS = ("command ", "settings ", "run ", "columns of text")
-"""Parts of a card that `compare` leaves out: the run, and what was typed (the settings in full tell
-it)."""
+"""Parts of a card that `compare` leaves out: those of the run, and the options as they were typed,
+which the settings in full repeat."""
 IN_FULL = "settings in full "
 MOST_CHARS = 60
-"""Most characters of a setting's value that a comparison shows."""
+"""The most characters of a setting's value that a comparison shows."""
 
 
 def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `merge` and `compare` subcommands to the parser."""
     merge = commands.add_parser(
         "merge",
+        description="Join the tables of all shards of an evaluation into the table of one run.",
         epilog=MERGE_EXAMPLES,
     )
     merge.set_defaults(run=_merge)
     merge.add_argument(
         "shards",
-        type=Path,
+        type=path_of,
         nargs="+",
-        help="what `evaluate --shard` wrote, all shards in any order",
+        help="the tables that `evaluate --shard` wrote, all of them, in any order",
     )
     add_output(
         merge,
@@ -95,11 +89,15 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     )
     compare = commands.add_parser(
         "compare",
+        description=(
+            "Compare the scores of two tables on the questions that both have, and list the "
+            "settings that\ndiffer."
+        ),
         epilog=COMPARE_EXAMPLES,
     )
     compare.set_defaults(run=_compare)
-    compare.add_argument("one", type=Path, help="a table of one method")
-    compare.add_argument("other", type=Path, help="another, of questions that both have")
+    compare.add_argument("one", type=path_of, help="a table that evaluate wrote, of one method")
+    compare.add_argument("other", type=path_of, help="another one")
 
 
 def rows_of(
@@ -114,11 +112,11 @@ def rows_of(
     """Ask questions, with the rows so far in a file that `atlaskit browse` follows.
 
     Args:
-        ask: Asks questions with one method.
+        ask: The function that asks questions with one method.
         cases: The questions.
         out: The table that is written when all is done.
         name: The name of the method.
-        spending: What all questions together may take, and have taken.
+        spending: The limits of all questions together, and what they have taken.
         found: Tables of other methods, which belong to the same table.
         earlier: The table whose failed questions are asked again; its other rows stay.
 
@@ -127,7 +125,10 @@ def rows_of(
     """
 
     def keep(rows: pd.DataFrame) -> None:
-        if parts := {**found, **({name: rows} if len(rows) else {})}:
+        parts = dict(found)
+        if len(rows):
+            parts[name] = rows
+        if parts:
             table = tables.joined(parts) if earlier is None else replaced(earlier, parts)
             tables.save(table, tables.so_far(out))
 
@@ -135,10 +136,9 @@ def rows_of(
         return ask(cases, total=spending, on_rows=keep)
     except EvaluationStopped as stopped:
         keep(stopped.table)
+        where = ""
         if found or len(stopped.table):
             where = f" The rows so far are in {tables.so_far(out)}."
-        else:
-            where = ""
         raise EvaluationStopped(f"{stopped}{where}", stopped.table) from stopped
 
 
@@ -173,12 +173,13 @@ def _compare(options: argparse.Namespace) -> int:
     print(f"Difference {found.difference:+.3f}: {_certainty(found)}")
     print(f"Only the first is right on {found.only_first}, only the second on {found.only_second}.")
     for path, table in ((options.one, first), (options.other, second)):
-        if failed := (table["failure"] != "").sum():
+        failed = (table["failure"] != "").sum()
+        if failed:
             print(
                 f"{path}: {failed} questions had a failed call, and those without an answer count "
                 "as wrong; `evaluate --rerun failures` asks them again."
             )
-    _print_apart(one.attrs, other.attrs)
+    _print_differences(one.attrs, other.attrs)
     return 0
 
 
@@ -186,32 +187,31 @@ def _certainty(found: statistics.Comparison) -> str:
     """Return in words how sure a difference is."""
     if math.isnan(found.low):
         return "no interval, since one video tells nothing of others."
-    verdict = "not to be told from none" if found.low <= 0 <= found.high else "more than chance"
+    verdict = "not significant" if found.low <= 0 <= found.high else "significant"
     return f"95 % from {found.low:+.3f} to {found.high:+.3f}, p = {found.p:.2g}: {verdict}."
 
 
-def _print_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """Print in which settings two tables differ from each other, then what only one has."""
+def _print_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Print the settings in which two tables differ, then those that only one of them has."""
     if not one or not other:
         print("A table without a card does not tell its settings, so they are not compared.")
         return
-    apart = [
-        each
-        for each in differences(one, other)
-        if each[0].startswith(IN_FULL) or not each[0].startswith(NO_SETTINGS)
-    ]
-    both = [each for each in apart if None not in each[1:]]
-    print(
-        f"Settings that differ: {len(both)}"
-        if both
-        else "All settings that both have are the same."
-    )
-    for name, *values in both:
-        first, second = (printable(str(value), MOST_CHARS) for value in values)
-        print(f"  {printable(name, MOST_CHARS)}: {first} | {second}")
-    if len(apart) > len(both):
-        alone = [name.removeprefix(IN_FULL) for name, *values in apart if None in values]
-        print(f"Only one of them has: {', '.join(printable(name, MOST_CHARS) for name in alone)}.")
+    both = list[str]()
+    alone = list[str]()
+    for name, first, second in differences(one, other):
+        if name.startswith(NO_SETTINGS) and not name.startswith(IN_FULL):
+            continue
+        if first is None or second is None:
+            alone.append(printable(name.removeprefix(IN_FULL), MOST_CHARS))
+        else:
+            values = f"{printable(str(first), MOST_CHARS)} | {printable(str(second), MOST_CHARS)}"
+            both.append(f"  {printable(name, MOST_CHARS)}: {values}")
+    if both:
+        print("\n".join([f"Settings that differ: {len(both)}", *both]))
+    else:
+        print("All settings that both have are the same.")
+    if alone:
+        print(f"Only one of them has: {', '.join(alone)}.")
 
 
 Word = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=limits.ROW_TEXT)]
@@ -220,8 +220,8 @@ Pair = Annotated[list[Word], Field(min_length=2, max_length=2)]
 Setting = Word | int | float | bool | None
 
 
-class _Kept(BaseModel):
-    """What a card may keep of a command, but for the settings of a search."""
+class _Command(BaseModel):
+    """The command on a card, without the settings of a search."""
 
     model_config = ConfigDict(strict=True)
 
@@ -263,27 +263,28 @@ def benchmark_names() -> tuple[str, ...]:
 
 
 def command_of(options: argparse.Namespace, spec: ModelSpec | None) -> dict[str, Any]:
-    """Return the options of a command that a card keeps, as JSON values.
+    """Return the options of a command for its card, as JSON values.
 
     Args:
         options: The options.
-        spec: The model that they name. Its parts are kept one by one: no word holds options.
+        spec: The model that they name. Its parts are recorded one by one, so that no word on a card
+            holds options.
     """
     named = dict[str, Any]()
     if spec is not None:
         named = {name: getattr(spec, name) for name in OF_MODEL}
         named["model"] = [spec.model] if spec.name is None else [spec.model, spec.name]
-    kept = dict[str, Any]()
-    for name in KEPT:
+    command = dict[str, Any]()
+    for name in ON_CARD:
         value = named.get(name, getattr(options, name, None))
         is_flag_unset = value is False and name in ("no_subtitles", "skip_bad")
         if value is not None and value != [] and not is_flag_unset:
-            kept[name] = str(value.absolute()) if isinstance(value, Path) else value
-    return kept
+            command[name] = str(value.absolute()) if isinstance(value, Path) else value
+    return command
 
 
 class Like(argparse.Action):
-    """Takes options from a card; those that stand on the line win, before it or after it."""
+    """Takes options from a card; an option on the command line wins, before `--like` or after."""
 
     def __call__(
         self,
@@ -292,62 +293,69 @@ class Like(argparse.Action):
         values: Path | str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
-        """Set the options that a card keeps."""
+        """Set the options of the card, unless the command line sets them."""
         try:
-            kept = _kept(read_json(read_whole(str(values))), parser)
+            found = _options_of_card(read_json(read_whole(str(values))), parser)
         except (OSError, ValueError) as error:
             name = printable(str(values), 200)
             parser.error(
                 f"--like {name} is no card of `evaluate` ({reason(error)}): name a rows.csv.json"
             )
-        kept["folder"] = Path(str(values)).parent
-        namespace.like = kept  # argparse sets the dataset, where it is left out, to None after this
-        for name, value in kept.items():
+        found["folder"] = Path(str(values)).parent
+        # `evaluate` reads the questions from here: argparse sets a missing argument to None later.
+        namespace.like = found
+        for name, value in found.items():
             if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):
                 setattr(namespace, name, value)
 
 
-def _kept(card: Any, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the options that a card keeps, with the types that the line would give them.
+def _options_of_card(card: Any, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """Return the options on a card, with the types that the command line would give them.
 
     Raises:
-        ValueError: It is no card, or an option has a type or a value that the line does not take.
+        ValueError: It is no card, or an option has a type or a value that the command does not
+            accept.
     """
     command = card.get("command") if isinstance(card, dict) else None
     if not isinstance(command, dict):
         raise ValueError("it holds no command")
-    kept = {name: command[name] for name in KEPT if name in command}
-    of_search = {each.name for each in fields(Search)}
+    found = {name: command[name] for name in ON_CARD if name in command}
+    lists = {name: found[name] for name in LISTS if name in found}
+    settings = {name: found[name] for name in OF_SEARCH if name in found and name not in LISTS}
     try:
-        _Kept.model_validate({name: value for name, value in kept.items() if name not in of_search})
-        _OF_LISTS.validate_python({name: value for name, value in kept.items() if name in LISTS})
-        _OF_SEARCH.validate_python(
-            {name: kept[name] for name in kept if name in of_search - set(LISTS)}
-        )
+        _Command.model_validate({name: found[name] for name in found if name not in OF_SEARCH})
+        _OF_LISTS.validate_python(lists)
+        _OF_SEARCH.validate_python(settings)
     except ValidationError as error:
         field, fault = first_fault(error)
         raise ValueError(f"{field}: {fault}") from error
     for action in parser._actions:
-        values = kept.get(action.dest) if action.choices is not None else None
-        for value in values if isinstance(values, list) else [values]:
-            if value is not None and value not in (action.choices or ()):
-                raise ValueError(
-                    f"{action.dest} is {printable(str(value), 80)!r}, which this command does not "
-                    "take"
-                )
-    questions = kept.get("benchmark", "")
-    if questions and questions not in benchmark_names() and Path(questions).suffix not in FILES:
-        raise ValueError(
-            f"benchmark is {printable(questions, 80)!r}, which this command does not take"
-        )
-    for name in LISTS:
-        if isinstance(kept.get(name), list):
-            kept[name] = tuple(kept[name])
-    return {**kept, **({"root": Path(kept["root"])} if "root" in kept else {})}
+        if action.choices is None or found.get(action.dest) is None:
+            continue
+        value = found[action.dest]
+        _check_choice(action.dest, value if isinstance(value, list) else [value], action.choices)
+    questions = found.get("benchmark", "")
+    if questions and Path(questions).suffix not in FILES:
+        _check_choice("benchmark", [questions], benchmark_names())
+    for name, value in lists.items():
+        found[name] = tuple(value) if isinstance(value, list) else value
+    if "root" in found:
+        found["root"] = Path(found["root"])
+    return found
+
+
+def _check_choice(name: str, values: Sequence[Any], choices: Iterable[Any]) -> None:
+    """Raise ValueError unless the values of an option are among its choices."""
+    accepted = list(choices)
+    for value in values:
+        if value not in accepted:
+            raise ValueError(
+                f"{name} is {printable(str(value), 80)!r}, which this command does not take"
+            )
 
 
 def of_card(options: argparse.Namespace) -> ModelSpec | None:
-    """Return the model of a line with `--like`; say where its questions go, if a card names that.
+    """Return the model of a command with `--like`; print its address if only the card names it.
 
     No key goes to an address that only a card names, not even the usual one.
 

@@ -13,7 +13,7 @@ from typing import Any
 from atlaskit.agents.speech import PARALLEL, transcribe
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.outputs import Output, add_output
+from atlaskit.cli.outputs import Output, add_output, count
 from atlaskit.errors import printable
 from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
@@ -32,8 +32,8 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
     parser = commands.add_parser(
         "transcribe",
         description=(
-            "The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. "
-            "If it is\ninterrupted, run the same command again: it continues from the cached "
+            "The sound is cut at pauses into chunks of at most 30 s, which are sent to the speech "
+            "model.\nIf the command is interrupted, run it again: it continues from the cached "
             "chunks."
         ),
         epilog=EXAMPLES,
@@ -52,15 +52,15 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
         SRT,
         metavar="FILE",
         help=(
-            "an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.MODEL.srt in the "
-            "current folder)"
+            "the .srt file to write; an existing one is replaced (default: "
+            "NAME-OF-THE-VIDEO.MODEL.srt in the current folder)"
         ),
     )
     parser.add_argument(
         "--language",
         help=(
-            "the language that is spoken: en, eng or English (default: the model finds out); of "
-            "several sound tracks, the one in it is taken"
+            "the language that is spoken: en, eng or English (default: the model finds out); if "
+            "there are several sound tracks, the one in this language is heard"
         ),
     )
     parser.add_argument(
@@ -74,7 +74,7 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
     )
     parser.add_argument(
         "--parallel",
-        type=int,
+        type=count,
         default=PARALLEL,
         metavar="N",
         help=f"chunks in flight at once (default {PARALLEL})",
@@ -88,22 +88,27 @@ def add_transcribe_option(parser: argparse._ActionsContainer) -> None:
         "--transcribe",
         nargs=2,
         metavar=("URL", "NAME"),
-        help="let a speech model write the subtitles: its OpenAI-compatible endpoint and its name; "
-        "they are cached, and saved as an SRT file in the current folder",
+        help=(
+            "let a speech model write the subtitles: the address of its OpenAI-compatible endpoint "
+            "and its name; they are cached, and saved as an .srt file in the current folder"
+        ),
     )
 
 
 def with_transcript(video: Video, options: argparse.Namespace, cache: Cache) -> Video:
-    """Return a video with the lines that `--transcribe` asks for; as it is without that option.
+    """Return a video, with the lines of the speech model that `--transcribe` names, if any.
 
     The lines are also saved as an SRT file, and its path is printed.
     """
     if options.transcribe:
-        chosen = {
-            "language": getattr(options, "language", None),
-            "replay": getattr(options, "replay", False),
-        }
-        video.subtitles = _transcribed(video, ASR(*options.transcribe), None, cache=cache, **chosen)
+        video.subtitles = _transcribed(
+            video,
+            ASR(*options.transcribe),
+            None,
+            cache=cache,
+            language=getattr(options, "language", None),
+            replay=getattr(options, "replay", False),
+        )
     return video
 
 
@@ -111,18 +116,23 @@ def _transcribe(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     video = open_video(options.video, cache=cache)
     asr = ASR(options.url, options.model, prompt=options.prompt)
-    chosen = {
-        "language": options.language,
-        "audio_track": options.audio_track,
-        "parallel": options.parallel,
-    }
-    return 0 if len(_transcribed(video, asr, options.out, cache=cache, **chosen)) else 1
+    lines = _transcribed(
+        video,
+        asr,
+        options.out,
+        cache=cache,
+        language=options.language,
+        audio_track=options.audio_track,
+        parallel=options.parallel,
+    )
+    return 0 if len(lines) else 1
 
 
 def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Subtitles:
-    """Transcribe a video, save the lines, and say where.
+    """Transcribe a video, save the lines, and print where.
 
-    Without `out`, the file has the model in its name: a track of the video's own is left as it is.
+    Without `out`, the model is part of the file's name, so no subtitle file of the video's own is
+    replaced.
     """
     stem = Path(video.name).stem
     model = re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]

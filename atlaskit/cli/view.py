@@ -12,7 +12,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_setting
-from atlaskit.cli.outputs import IMAGES, add_output
+from atlaskit.cli.outputs import IMAGES, add_output, count
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.environment.actions import Expand
 from atlaskit.environment.atlas import Atlas
@@ -29,8 +29,8 @@ from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import SAMPLINGS, Video
 
 VIDEO_HELP = (
-    "a video file: its path, or a file:// URL; or a folder of them, a pattern in quotation marks "
-    "('night/*.mp4'), or a table (.csv) with a column file"
+    "the video: a file, its path or a file:// URL; or several that are searched as one: a folder, "
+    "a pattern in quotation marks ('night/*.mp4'), or a table (.csv) with a column named file"
 )
 VIEW_EXAMPLES = """examples:
   atlaskit view match.mp4 sheet.jpg
@@ -39,7 +39,7 @@ FRAME_EXAMPLES = """examples:
   atlaskit frame match.mp4 1:05 frame.png
   atlaskit frame match.mp4 1m5.5s frame.jpg"""
 GRID_DEFAULTS = {"k": "8", "cell": "320", "fit": "native", "sampling": "shots"}
-"""What the options of a grid are without them, as the help says it."""
+"""The defaults of the options of a grid, as the help shows them."""
 
 
 def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -57,8 +57,8 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         default=[],
         metavar="CELL",
         help=(
-            "cells to open, each inside the one before, by a time in it, such as 1:05 or 65s, or "
-            "by its number, from 0 row by row (default: none, the whole video)"
+            "open these cells, each inside the one before: a time in the cell, such as 1:05 or "
+            "65s, or its number, from 0, row by row (default: none, which shows the whole video)"
         ),
     )
     add_transcribe_option(view_parser)
@@ -80,34 +80,38 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
 
 def add_grid_options(
-    parser: argparse.ArgumentParser, told: Mapping[str, str] = GRID_DEFAULTS
+    parser: argparse.ArgumentParser, defaults: Mapping[str, str] = GRID_DEFAULTS
 ) -> None:
     """Add the options that define a grid and its view, and `--cache`.
 
     Args:
         parser: The parser.
-        told: The options, each with the default that the help tells. With others than
-            GRID_DEFAULTS, the command gets None for one that is not given.
+        defaults: The options, each with its default as the help shows it. With others than
+            GRID_DEFAULTS, the command gets None for an option that is not given.
     """
-    kinds: dict[str, Any] = {"k": {"type": int}, "cell": {"type": int}}
-    kinds |= {"fit": {"choices": get_args(Fit)}, "sampling": {"choices": SAMPLINGS}}
-    for name in told:
-        add_setting(parser, name, told=told[name], **kinds[name])
-    if told is GRID_DEFAULTS:
+    kinds: dict[str, Any] = {
+        "k": {"type": count, "metavar": "N"},
+        "cell": {"type": count, "metavar": "PIXELS"},
+        "fit": {"choices": get_args(Fit)},
+        "sampling": {"choices": SAMPLINGS},
+    }
+    for name, default in defaults.items():
+        add_setting(parser, name, default, **kinds[name])
+    if defaults is GRID_DEFAULTS:
         parser.set_defaults(k=8, cell=320, fit="native", sampling="shots")
     add_cache_option(parser)
 
 
 SUBTITLES_HELP = (
-    "a subtitle file, embedded for the fullest track inside the video, or none (default: the file "
-    "beside the video that has its name, such as match.srt)"
+    "a subtitle file; or embedded, for the track in the video with most lines; or none (default: "
+    "the file beside the video that has its name, such as match.srt)"
 )
 
 
 def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> Video:
     """Open a video, or several as one, with the subtitles that are given.
 
-    Without any, the file beside a video is taken, as players do, and the user is told.
+    Without any, the file beside a video is read, as players do, and a notice is printed.
 
     Args:
         video: What to open.
@@ -116,16 +120,22 @@ def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> V
     """
     if given is not None:
         return open_video(video, None if given == "none" else given, **more)
-    if isinstance(video, str) and is_several(video):  # which have those beside them
+    if isinstance(video, str) and is_several(video):  # each of them has the file beside it
         return open_video(video, **more)
-    names = [video] if isinstance(video, str) else list(video)
-    found = [subtitles_beside(local_path(name)) for name in names]
-    opened = open_video(video, found[0] if isinstance(video, str) else found, **more)
-    told = [printable(path.name, 80) for path in found if path is not None]
-    if told:
-        others = f" and {len(told) - 1} more" if len(told) > 1 else ""
+    found: list[Path | None]
+    if isinstance(video, str):
+        found = [subtitles_beside(local_path(video))]
+        opened = open_video(video, found[0], **more)
+    else:
+        found = [subtitles_beside(local_path(name)) for name in video]
+        opened = open_video(video, found, **more)
+    names = [printable(path.name, 80) for path in found if path is not None]
+    if names:
+        others = ""
+        if len(names) > 1:
+            others = f" and {len(names) - 1} more"
         print(
-            f"atlaskit: {told[0]}{others}, beside the video, is read as its subtitles; "
+            f"atlaskit: {names[0]}{others}, beside the video, is read as its subtitles; "
             "--subtitles none reads none.",
             file=sys.stderr,
         )
@@ -148,7 +158,9 @@ def _view(options: argparse.Namespace) -> int:
     if isinstance(video, Collection):
         films = video.films_in(grid.start_s, grid.end_s)
         first = printable(films[0].name, 80)
-        step = f"{len(films)} films from {first} on" if len(films) > 1 else f"{first}, {step}"
+        step = f"{first}, {step}"
+        if len(films) > 1:
+            step = f"{len(films)} films from {first} on"
     print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {step}")
     if options.transcribe:
         for line in video.subtitles.between(grid.start_s, grid.end_s):
@@ -172,7 +184,8 @@ def _frame(options: argparse.Namespace) -> int:
 
 def write_image(image: LazyImage, path: Path) -> None:
     """Write an image to a file whose suffix is one of IMAGES; raise InputError if that fails."""
+    is_png = path.suffix.lower() == ".png"
     try:
-        write_whole(path, image.png() if path.suffix.lower() == ".png" else image.jpeg())
+        write_whole(path, image.png() if is_png else image.jpeg())
     except OSError as error:
         raise InputError(f"{path} cannot be written: {reason(error)}.") from error

@@ -1,7 +1,7 @@
 """The actions of the MDP (paper §3.1), and `ACTIONS`, the table of their properties.
 
 An action names cells by index, never times, so an agent cannot select what it cannot see. All code
-that lists, parses, describes or offers actions reads this table; their effects are in
+that lists, parses, describes or offers actions reads this table. Their effects are in
 `mdp.EFFECTS`. A new action is a class and a row here, and an effect there.
 """
 
@@ -134,20 +134,20 @@ class ActionKind:
 
     type: type[Action]
     takes: Literal["cell", "cells", "claims", "nothing"]
-    """What an action of this kind names: a cell, cells, claims about cells, or none."""
+    """The argument of an action of this kind: a cell, cells, claims about cells, or nothing."""
     legal: Callable[[Any], Iterable[int] | bool]
-    """The cells that it may name in a `State`; whether it is legal, if it names none."""
+    """Returns the cells that the action may name in a `State`; for an action that names none,
+    whether it is legal."""
     help: str
-    """Its purpose, as prompts say it."""
+    """Its purpose, for prompts."""
     past: str
     """Past-tense summary of the action, shown to the model in later views."""
     phrase: str
     """Present-tense summary with the cells it names, for displays."""
     verb: str
-    """The same without cells."""
+    """Present-tense summary without cells, for displays."""
     result: str = "Done."
-    """The result, as the next prompt says it beside the view or the picture that the model asked
-    for."""
+    """The result of the action, for the next prompt; an image that the action asked for follows."""
     traversal: str = ""
     """The traversal in which it is offered; empty for both."""
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class ActionKind:
 
     @property
     def title(self) -> str:
-        """Its name for people: "Investigate before"."""
+        """The name in error messages: "Investigate before"."""
         return " ".join([self.type.__name__, *self.given.values()])
 
     def make(self, named: Sequence[Any] = ()) -> Action:
@@ -165,9 +165,9 @@ class ActionKind:
 
     def is_of(self, action: Any) -> bool:
         """Return whether an action is of this kind."""
-        return type(action) is self.type and all(
-            getattr(action, name) == each for name, each in self.given.items()
-        )
+        if type(action) is not self.type:
+            return False
+        return all(getattr(action, name) == value for name, value in self.given.items())
 
 
 ACTIONS = {

@@ -1,4 +1,4 @@
-"""`Atlas`: runs the Markov decision process on one video; `Observation`: what an agent receives."""
+"""`Atlas`: runs the Markov decision process on one video and returns an `Observation` a step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment import grid as geometry
-from atlaskit.environment.actions import Action, AddToScratchpad, Investigate, Zoom
+from atlaskit.environment.actions import Action, AddToScratchpad, Claim, Zoom
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid, clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.mdp import (
@@ -62,9 +62,10 @@ class Observation:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """Time in seconds of each cell's frame, and of those of the scan after them."""
-        scan = self.looking_at
-        return (*self.view.moments, *(scan.moments if isinstance(scan, View) else ()))
+        """Time in seconds of each cell's frame, followed by the frames of the scan, if any."""
+        if isinstance(self.looking_at, View):
+            return (*self.view.moments, *self.looking_at.moments)
+        return self.view.moments
 
     def lines_by_cell(self, lines: Sequence[Line] | None = None) -> dict[int, list[Line]]:
         """Return the subtitle lines, or some of them, of each open cell, by the cell's index.
@@ -72,9 +73,9 @@ class Observation:
         A line belongs to the first open cell during which it is shown; if `cells` is "full", to all
         of them.
         """
-        return lines_by_cell(
-            self.view, self.subtitles if lines is None else lines, self.cells == "full"
-        )
+        if lines is None:
+            lines = self.subtitles
+        return lines_by_cell(self.view, lines, are_repeated=self.cells == "full")
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
@@ -101,24 +102,27 @@ def lines_by_cell(
             continue
         last = max(first, bisect_left(starts_s, line.end_s) - 1)
         open_cells = [index for index in range(first, last + 1) if index not in view.dead]
-        for index in open_cells if are_repeated else open_cells[:1]:
+        if not are_repeated:
+            del open_cells[1:]
+        for index in open_cells:
             by_cell.setdefault(index, []).append(line)
     return dict(sorted(by_cell.items()))
 
 
 def _looking_at(state: State, view: View) -> LazyImage | None:
     """Return the frame or the context scan that the last action asked for."""
-    match state.looking_at:
-        case Zoom(cell):
-            return Still(view.video, view.moments[cell], view.cache)
-        case Investigate() if (grid := state.scan) is not None:
-            look = replace(view.look, cell=min(view.look.cell, WIDEST_PX // SCAN_K), labels="time")
-            first = view.grid.size if look.ruled else 0
-            return replace(
-                view, grid=grid, look=look, dead=dead_cells(grid, state.dead_zones), first=first
-            )
-        case _:
-            return None
+    if isinstance(state.looking_at, Zoom):
+        return Still(view.video, view.moments[state.looking_at.cell], view.cache)
+    if state.scan is None:
+        return None
+    look = replace(view.look, cell=min(view.look.cell, WIDEST_PX // SCAN_K), labels="time")
+    return replace(
+        view,
+        grid=state.scan,
+        look=look,
+        dead=dead_cells(state.scan, state.dead_zones),
+        first=view.grid.size if look.ruled else 0,
+    )
 
 
 @dataclass
@@ -186,9 +190,12 @@ class Atlas:
         self.root = root_grid(self.video, *self._interval(), self.k)
         self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels, self.ruled)
         self.look.check(self.k)  # raises here, before any call is paid for
-        depth = self._depth_limit()
         self.rules = Rules(
-            self.video.duration_s, depth, self.traversal, self.ruled, self.min_span_s
+            self.video.duration_s,
+            self._depth_limit(),
+            self.traversal,
+            keeps_scans=self.ruled,
+            min_span_s=self.min_span_s,
         )
         self.state = self.start()
 
@@ -214,10 +221,10 @@ class Atlas:
                 `over`); None means the root grid.
             dead_zones: The dead zones that the agent knows.
             scratchpad: The evidence that the agent knows.
-            traversal: How the agent explores; None means as the atlas does.
+            traversal: How the agent explores; None means the traversal of the atlas.
 
         Raises:
-            InputError: The region was not expanded from this atlas's root grid, nor is a stretch
+            InputError: The region was not expanded from this atlas's root grid, and is no stretch
                 of it.
         """
         grid = region or self.root
@@ -237,12 +244,13 @@ class Atlas:
         """Return the observation of a state."""
         grid = state.grid
         view = self.view(state)
+        lines: tuple[Line, ...] = ()
+        if self.subtitles:
+            lines = self.video.subtitles.between(grid.start_s, grid.end_s)
         return Observation(
             state=state,
             view=view,
-            subtitles=self.video.subtitles.between(grid.start_s, grid.end_s)
-            if self.subtitles
-            else (),
+            subtitles=lines,
             legal=state.legal,
             looking_at=_looking_at(state, view),
             cells=self.cells,
@@ -270,14 +278,14 @@ class Atlas:
         return max(frame_s, geometry.resolution_s(self.root.span_s, self.k, self.max_depth))
 
     def over(self, start_s: float, end_s: float, step_s: float = 0.0) -> Grid:
-        """Return the grid over a stretch: a sheet of at most k×k cells, none finer than `finest_s`.
+        """Return the grid over a stretch: at most k×k cells, none shorter than `finest_s`.
 
         Args:
             start_s: Start of the stretch in seconds.
             end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
                 grid, and widened where it holds fewer frames than its sheet.
-            step_s: The longest step that is allowed; the sheet has no more cells than this step
-                requires.
+            step_s: The longest allowed step; the grid has no more cells than this step requires. 0
+                means as many cells as possible.
         """
         finest_s = self.finest_s
         root = self.root
@@ -306,12 +314,10 @@ class Atlas:
             case AddToScratchpad(items):
                 times_s = self._readable_times(state, [item.cell for item in items])
                 self._check_new(state, times_s)
-                grounded = (
-                    replace(
-                        item, subtitle=self._spoken_in(state.cell(item.cell)), timestamp_s=time_s
-                    )
-                    for item, time_s in zip(items, times_s, strict=True)
-                )
+                grounded = list[Claim]()
+                for item, time_s in zip(items, times_s, strict=True):
+                    subtitle = self._spoken_in(state.cell(item.cell))
+                    grounded.append(replace(item, subtitle=subtitle, timestamp_s=time_s))
                 action = AddToScratchpad(tuple(grounded))
             case Zoom(cell):
                 self._readable_times(state, [cell])
@@ -341,26 +347,23 @@ class Atlas:
         """Return the sheet of a scratchpad: its evidence frames as one image (paper §3.1).
 
         Args:
-            scratchpad: The evidence; None means that of the atlas's state.
-            cell: As the atlas's `cell`, for the frames of the sheet; None means the same. If the
-                atlas is ruled, the frames are in order of time, and None means as large as the
-                video's, up to SHEET_PX together.
-            most: The most items that it shows, None for MAX_SHEET_ITEMS; of more, the most
-                confident.
+            scratchpad: The evidence; None means the evidence of the atlas's state.
+            cell: Width and height of a frame in pixels, like the atlas's `cell`. None means the
+                size of the atlas's cells; if the atlas is ruled, it means the size of the video's
+                frames, up to SHEET_PX for all columns together.
+            most: The most items on the sheet, None for MAX_SHEET_ITEMS. Of more items, it shows
+                the most confident.
         """
-        shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(
-            most or MAX_SHEET_ITEMS
-        )
-        if not self.ruled:
-            return Sheet(
-                self.video,
-                shown,
-                self.look if cell is None else replace(self.look, cell=cell),
-                self.cache,
-            )
-        in_order = replace(shown, items=tuple(sorted(shown, key=lambda item: item.timestamp_s)))
-        most = max(self.cell, min(max(self.video.size), SHEET_PX // squared(len(shown))[0]))
-        return Sheet(self.video, in_order, replace(self.look, cell=cell or most), self.cache)
+        if scratchpad is None:
+            scratchpad = self.state.scratchpad
+        shown = scratchpad.surest(most or MAX_SHEET_ITEMS)
+        if self.ruled:
+            shown = replace(shown, items=tuple(sorted(shown, key=lambda item: item.timestamp_s)))
+        if cell is None and self.ruled:
+            columns, _ = squared(len(shown))
+            cell = max(self.cell, min(max(self.video.size), SHEET_PX // columns))
+        look = self.look if cell is None else replace(self.look, cell=cell)
+        return Sheet(self.video, shown, look, self.cache)
 
     def _interval(self) -> Span:
         """Return the interval of the root grid; raise InputError unless the video contains it."""
@@ -408,7 +411,7 @@ class Atlas:
     def _check_new(self, state: State, times_s: Sequence[float]) -> None:
         """Raise IllegalAction if a frame lies in a dead zone, or all frames are in the scratchpad.
 
-        The legal set checks midpoints; with another `sampling` the frames lie elsewhere.
+        The legal set has checked midpoints only; with another `sampling` the frames lie elsewhere.
         """
         dead_s = [time_s for time_s in times_s if state.dead_zones.contain(time_s)]
         if dead_s:
@@ -420,6 +423,5 @@ class Atlas:
         """Return the text of the subtitle lines during a cell."""
         if not self.subtitles:
             return ""
-        return " ".join(
-            line.text for line in self.video.subtitles.between(cell.start_s, cell.end_s)
-        )
+        lines = self.video.subtitles.between(cell.start_s, cell.end_s)
+        return " ".join(line.text for line in lines)

@@ -29,7 +29,7 @@ def clock(time_s: float) -> str:
 
 
 def stamp(time_s: float) -> str:
-    """Return a time in seconds with milliseconds, as it can be typed again: 1:02:03.500."""
+    """Return a time in seconds as a clock time with milliseconds, which can be typed again."""
     minutes, milliseconds = divmod(math.floor(time_s * 1000 + 1e-3), 60_000)
     hours, minutes = divmod(minutes, 60)
     seconds = f"{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
@@ -50,7 +50,8 @@ def listed(cells: Sequence[int]) -> str:
             runs[-1][1] = cell
         else:
             runs.append([cell, cell])
-    return ", ".join(f"{a}–{b}" if b > a else str(a) for a, b in runs) or "none"
+    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
+    return ", ".join(texts) or "none"
 
 
 Shift = tuple[()] | tuple[int, int]
@@ -98,11 +99,11 @@ class Grid:
     path: tuple[int, ...] = ()
     """Indices of the cells that were expanded, from the root grid down to this one."""
     shift: Shift = ()
-    """(depth, number): this grid and all below it are moved by so many half cells of the grid of
-    that depth, later, or earlier if the number is negative. () means not at all. See `over`."""
+    """(depth, number): this grid and all below it are moved later by so many half cells of the grid
+    of that depth, or earlier if the number is negative. () means not at all. See `over`."""
     edges: tuple[float, ...] = ()
-    """The K² + 1 boundaries of the root grid's cells in seconds, where these are not of equal
-    lengths: those of a collection begin with a film. () means equal lengths. Below the root, every
+    """The K² + 1 boundaries of the root grid's cells in seconds, if the cells are not equally long:
+    in a collection of films, cells begin with a film. () means equal lengths. Below the root, every
     cell is divided evenly."""
 
     def __post_init__(self) -> None:
@@ -171,9 +172,11 @@ class Grid:
     def cells(self) -> tuple[Cell, ...]:
         """The K² cells in row-major order, which is the order of time."""
         halves = [self._boundary(half) for half in range(2 * self.size + 1)]
-        return tuple(
-            Cell(i, halves[2 * i], halves[2 * i + 2], halves[2 * i + 1]) for i in range(self.size)
-        )
+        edges = pairwise(halves[::2])
+        cells = list[Cell]()
+        for (start_s, end_s), midpoint_s in zip(edges, halves[1::2], strict=True):
+            cells.append(Cell(len(cells), start_s, end_s, midpoint_s))
+        return tuple(cells)
 
     def expand(self, index: int) -> Grid:
         """Return the grid of exactly one cell's interval, one depth further down.
@@ -238,6 +241,7 @@ class Grid:
 
     @property
     def _depth_in_tree(self) -> int:
+        """Number of expansions that lead from the root of the tree to this grid."""
         return len(self._tree[2])
 
     @cached_property
@@ -287,12 +291,8 @@ class Grid:
     def _check_edges(self) -> None:
         """Raise InputError unless the boundaries go from the root's start to its end, upwards."""
         are_sorted = all(a < b for a, b in pairwise(self.edges))
-        ends = self.edges[0], self.edges[-1]
-        if (
-            not are_sorted
-            or len(self.edges) != self.size + 1
-            or ends != (self.root_start_s, self.root_end_s)
-        ):
+        are_ends = (self.edges[0], self.edges[-1]) == (self.root_start_s, self.root_end_s)
+        if not are_sorted or not are_ends or len(self.edges) != self.size + 1:
             raise InputError(
                 f"The boundaries of {self.size} cells are {self.size + 1} times, each after the "
                 f"one before it, from {self.root_start_s} to {self.root_end_s} s."
@@ -359,16 +359,16 @@ def sub_second_depth(duration_s: float, k: int, span_s: float = SUB_SECOND) -> i
 def regions_over(
     root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
 ) -> tuple[Grid, ...]:
-    """Return the regions that cover an interval: the deepest grids that span no less.
+    """Return the regions that cover an interval: the deepest grids that are at least as long.
 
-    There are one or two such grids; a longer interval gets all cells of the root grid that it
-    overlaps.
+    There are one or two such grids. An interval longer than a root cell gets all cells of the root
+    grid that it overlaps.
 
     Args:
         root: The root grid.
         start_s: Start of the interval in seconds.
         end_s: End of the interval in seconds, exclusive. The interval is clipped to the root grid.
-            If it is the start, the interval is that moment.
+            If the end equals the start, the interval is that moment.
         can_open: Tells whether the cells of a grid may be expanded; it depends on their depth.
 
     Returns:
@@ -386,9 +386,12 @@ def regions_over(
         if not cell.overlaps(start_s, until_s):
             continue
         top = root.expand(cell.index)
-        inside_s = max(start_s, cell.start_s), min(end_s, cell.end_s)
-        is_finer = can_open(top) and top.resolution_s >= inside_s[1] - inside_s[0]
-        regions += _regions_in_tree(top, *inside_s, can_open) if is_finer else [top]
+        first_s = max(start_s, cell.start_s)
+        last_s = min(end_s, cell.end_s)
+        if can_open(top) and top.resolution_s >= last_s - first_s:
+            regions += _regions_in_tree(top, first_s, last_s, can_open)
+        else:
+            regions.append(top)
     return tuple(regions)
 
 
@@ -417,30 +420,34 @@ def unseen_over(
 ) -> tuple[Grid, ...]:
     """Return the regions over an interval that were not yet seen.
 
-    They are those of `regions_over`; in place of one that was seen, the grids of the next depth
-    that overlap the interval; and where all were seen, down to the deepest, the deepest once more,
-    but with the interval in its middle and frames between those that were seen.
+    They are the regions of `regions_over`. A region that was seen is replaced by the grids of the
+    next depth that overlap the interval. If all were seen, down to the deepest, the deepest grid is
+    returned once more, moved so that the interval is in its middle and its frames lie between those
+    that were seen.
 
     Returns:
         The regions in order of time; none if the interval was seen as finely as can be.
     """
+    until_s = max(end_s, math.nextafter(start_s, math.inf))
 
     def unseen(grid: Grid) -> Iterator[Grid]:
         if not is_seen(grid):
             yield grid
         elif can_open(grid):
             for cell in grid.cells:
-                if cell.overlaps(start_s, max(end_s, math.nextafter(start_s, math.inf))):
+                if cell.overlaps(start_s, until_s):
                     yield from unseen(grid.expand(cell.index))
 
-    if found := tuple(
-        grid for each in regions_over(root, start_s, end_s, can_open) for grid in unseen(each)
-    ):
-        return found
-    deepest = regions_over(root, (start_s + end_s) / 2, (start_s + end_s) / 2, can_open)
-    count = math.ceil((end_s - start_s) / deepest[0].span_s) or 1
+    found = list[Grid]()
+    for region in regions_over(root, start_s, end_s, can_open):
+        found += unseen(region)
+    if found:
+        return tuple(found)
+    middle_s = (start_s + end_s) / 2
+    deepest = regions_over(root, middle_s, middle_s, can_open)[0]
+    count = math.ceil((end_s - start_s) / deepest.span_s) or 1
     edges = [start_s + (end_s - start_s) * part / count for part in range(count + 1)]
-    between = [grid.over(a, b) for grid in deepest[:1] for a, b in pairwise(edges)]
+    between = [deepest.over(a, b) for a, b in pairwise(edges)]
     return tuple(grid for grid in dict.fromkeys(between) if not is_seen(grid))
 
 

@@ -72,10 +72,8 @@ class LazyImage(ABC):
         image = Image.open(io.BytesIO(self.jpeg()))
         try:
             image.load()  # not `convert`, whose extra copy doubles the time
-        except (
-            OSError,
-            ValueError,
-        ) as error:  # the entry is intact but not an image, so it was stored by other code
+        except (OSError, ValueError) as error:
+            # The entry is intact but not an image, so other code stored it.
             raise CacheError(
                 f"{self.cache} holds a broken image ({reason(error)}): prune its images."
             ) from error
@@ -90,6 +88,7 @@ class LazyImage(ABC):
         return shrunk
 
     def _render_jpeg(self) -> bytes:
+        """Return the new image as JPEG bytes, marked if it must not be cached."""
         image, note = self._paint()
         jpeg = to_jpeg(image, IMAGE_QUALITY, comment=json.dumps(note).encode())
         return Transient(jpeg) if note.get("passing") else jpeg
@@ -190,7 +189,9 @@ def burn(image: Image.Image, corner: tuple[int, int], text: str, points: int) ->
 
 def hatch(image: Image.Image, colour: tuple[int, int, int]) -> None:
     """Draw diagonal lines over an image."""
-    (width, height), longer, draw = image.size, max(image.size), ImageDraw.Draw(image)
+    width, height = image.size
+    longer = max(image.size)
+    draw = ImageDraw.Draw(image)
     for offset in range(-height, width, max(8, longer // 12)):
         draw.line([(offset, height), (offset + height, 0)], fill=colour, width=max(2, longer // 60))
 
@@ -199,11 +200,12 @@ def strip_of(text: str, size: tuple[int, int], right: str = "") -> Image.Image:
     """Return a strip of white text on a dark ground, as large as fits.
 
     Args:
-        text: One line of text; it is made smaller where it is too long, and then cut.
+        text: One line of text. A long one gets a smaller font, and is then cut.
         size: (width, height) of the strip in pixels.
         right: Text at the right end.
     """
-    (width, height), strip = size, Image.new("RGB", size, PLATE)
+    width, height = size
+    strip = Image.new("RGB", size, PLATE)
     points = max(8, round(height * 0.8))
     edge = height // 6
     while points > 8 and font(points).getlength(f"{text}  {right}") > width - 2 * edge:
@@ -229,7 +231,7 @@ def wrap(text: str, typeface: Font, width: int) -> list[str]:
 
 
 def points_for(size: tuple[int, int], share: int) -> int:
-    """Return a font size for a cell: a `share`-th of the side of a square with the cell's area."""
+    """Return a font size: the side of a square with the cell's area, divided by `share`."""
     return math.isqrt(size[0] * size[1]) // share
 
 
@@ -246,7 +248,8 @@ def unreadable_tile(size: tuple[int, int]) -> Image.Image:
     Args:
         size: (width, height) in pixels.
     """
-    (width, height), tile = size, Image.new("RGB", size, LETTERBOX)
+    width, height = size
+    tile = Image.new("RGB", size, LETTERBOX)
     hatch(tile, UNREADABLE)
     burn(tile, (width // 8, height // 2 - width // 16), "unreadable", max(10, width // 8))
     return tile

@@ -1,9 +1,8 @@
-"""`State`, `LegalSet`, `legal_set` and `transition`: the Markov decision process as pure functions
-(paper §3.1).
+"""The Markov decision process as pure functions of an immutable state (paper §3.1).
 
-`legal_set` and `transition` are pure functions of an immutable state; this module knows nothing of
-pixels. `Atlas` binds the process to one video. An agent can name only the cells that the legal set
-lists: it cannot select what it cannot see.
+`legal_set` returns the actions that a `State` allows, and `transition` the state after an action.
+This module knows nothing of pixels: `Atlas` binds the process to one video. An agent can name only
+the cells that the legal set lists: it cannot select what it cannot see.
 
 The messages of `IllegalAction` are returned to the model, so they are part of the keys of recorded
 replies: do not change their text.
@@ -20,7 +19,6 @@ from atlaskit.environment import actions
 from atlaskit.environment.actions import (
     ACTIONS,
     Action,
-    Claim,
     Direction,
     Investigate,
     Zoom,
@@ -94,10 +92,9 @@ class State:
     @property
     def stack(self) -> tuple[Grid, ...]:
         """Navigation stack σ: the grids from the region down to the parent of the current grid."""
-        return tuple(
-            replace(self.grid, path=self.grid.path[:d])
-            for d in range(self.region_depth, self.depth)
-        )
+        path = self.grid.path
+        depths = range(self.region_depth, self.depth)
+        return tuple(replace(self.grid, path=path[:depth]) for depth in depths)
 
     @cached_property
     def dead_cells(self) -> frozenset[int]:
@@ -112,7 +109,9 @@ class State:
     @cached_property
     def expandable(self) -> tuple[int, ...]:
         """The cells that can be expanded or marked. A cell may be partly dead."""
-        return tuple(cell.index for cell in self.alive) if self.rules.can_open(self.grid) else ()
+        if not self.rules.can_open(self.grid):
+            return ()
+        return tuple(cell.index for cell in self.alive)
 
     @property
     def markable(self) -> tuple[int, ...]:
@@ -137,30 +136,26 @@ class State:
 
     @property
     def addable(self) -> tuple[int, ...]:
-        """The cells whose frame is not in the scratchpad, nor their midpoint in a dead zone.
+        """The cells whose frame can be added to the scratchpad: it is neither dead nor in it yet.
 
-        After them come the frames of a scan, as far as they lie in the region, if these can be
-        kept.
+        The frames of a scan follow the cells of the sheet, if scans can be kept and as far as they
+        lie in the region.
         """
         shown = list(self.alive)
         region = self.region
         if self.rules.keeps_scans and self.scan is not None:
-            scanned = [
-                self.cell(number)
-                for number in range(self.grid.size, self.grid.size + self.scan.size)
-            ]
-            shown += [
-                cell
-                for cell in scanned
-                if region.start_s <= cell.start_s and cell.end_s <= region.end_s
-            ]
-        kept = {
-            known
-            for item in self.scratchpad
-            for known in (item.timestamp_s, (item.start_s, item.end_s))
-        }
-        new = [cell for cell in shown if not kept & {cell.midpoint_s, (cell.start_s, cell.end_s)}]
-        return tuple(cell.index for cell in new if not self.dead_zones.contain(cell.midpoint_s))
+            for number in range(self.grid.size, self.grid.size + self.scan.size):
+                cell = self.cell(number)
+                if region.start_s <= cell.start_s and cell.end_s <= region.end_s:
+                    shown.append(cell)
+        times_s = {item.timestamp_s for item in self.scratchpad}
+        spans_s = {(item.start_s, item.end_s) for item in self.scratchpad}
+        new = list[int]()
+        for cell in shown:
+            is_known = cell.midpoint_s in times_s or (cell.start_s, cell.end_s) in spans_s
+            if not is_known and not self.dead_zones.contain(cell.midpoint_s):
+                new.append(cell.index)
+        return tuple(new)
 
     @cached_property
     def legal(self) -> LegalSet:
@@ -198,7 +193,8 @@ class LegalSet:
         legal = self[name]
         if kind.takes != "nothing" and not named:
             raise IllegalAction(f"{kind.title} names no cell.")
-        if wrong := [cell for cell in named if cell not in legal]:
+        wrong = [cell for cell in named if cell not in legal]
+        if wrong:
             listed = ", ".join(map(str, legal)) or "none"
             raise IllegalAction(
                 f"{kind.title} cannot take cell {wrong[0]} here; the cells it can take: {listed}."
@@ -212,8 +208,13 @@ class LegalSet:
 def legal_set(state: State) -> LegalSet:
     """Return the actions that a state allows: none to a finished agent, none on dead cells."""
     legal = dict[str, tuple[int, ...]]()
-    for name, kind in ACTIONS.items() if not state.finished else ():
-        if kind.traversal in ("", state.rules.traversal) and (cells := kind.legal(state)):
+    if state.finished:
+        return LegalSet(legal)
+    for name, kind in ACTIONS.items():
+        if kind.traversal not in ("", state.rules.traversal):
+            continue
+        cells = kind.legal(state)
+        if cells:
             legal[name] = () if isinstance(cells, bool) else tuple(cells)
     return LegalSet(legal)
 
@@ -226,7 +227,9 @@ def transition(state: State, action: Action) -> State:
     """
     state.legal.check(action)
     after = EFFECTS[type(action)](state, action)
-    return after if isinstance(action, Zoom | Investigate) else replace(after, looking_at=None)
+    if isinstance(action, Zoom | Investigate):
+        return after
+    return replace(after, looking_at=None)
 
 
 def _mark(state: State, action: actions.MarkPromising) -> State:
@@ -235,7 +238,19 @@ def _mark(state: State, action: actions.MarkPromising) -> State:
 
 
 def _add(state: State, action: actions.AddToScratchpad) -> State:
-    found = [_evidence(state.cell(item.cell), item) for item in action.items]
+    """Add claims as evidence; interval and time come from the cell, not from the agent."""
+    found = list[Evidence]()
+    for claim in action.items:
+        cell = state.cell(claim.cell)
+        evidence = Evidence(
+            timestamp_s=cell.midpoint_s if claim.timestamp_s is None else claim.timestamp_s,
+            start_s=cell.start_s,
+            end_s=cell.end_s,
+            description=claim.description,
+            confidence=claim.confidence,
+            subtitle=claim.subtitle,
+        )
+        found.append(evidence)
     return replace(state, scratchpad=state.scratchpad.add(found))
 
 
@@ -248,20 +263,7 @@ EFFECTS: dict[type[Action], Callable[[State, Any], State]] = {
     actions.AddToScratchpad: _add,
     actions.Finished: lambda state, action: replace(state, finished=True),
 }
-"""The effect of each legal action on a state. Except for a zoom and a scan, nothing is looked at
-afterwards."""
-
-
-def _evidence(cell: Cell, claim: Claim) -> Evidence:
-    """Return a claim as evidence; interval and time come from the cell, not from the agent."""
-    return Evidence(
-        timestamp_s=cell.midpoint_s if claim.timestamp_s is None else claim.timestamp_s,
-        start_s=cell.start_s,
-        end_s=cell.end_s,
-        description=claim.description,
-        confidence=claim.confidence,
-        subtitle=claim.subtitle,
-    )
+"""The effect of each legal action on a state."""
 
 
 def dead_cells(grid: Grid, zones: DeadZones) -> frozenset[int]:

@@ -12,6 +12,7 @@ import string
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from atlaskit.environment.question import Span
@@ -93,15 +94,11 @@ class Scratchpad:
     def erase(self, labels: Iterable[str]) -> Scratchpad:
         """Return the scratchpad without the items of these labels. Unknown labels are ignored."""
         erased = set(labels)
-        return Scratchpad(
-            tuple(item for item in self.items if item.label not in erased), self.labelled
-        )
+        return replace(self, items=tuple(i for i in self.items if i.label not in erased))
 
     def within(self, start_s: float, end_s: float) -> Scratchpad:
         """Return the scratchpad of the items whose timestamp lies in `[start_s, end_s)`."""
-        return Scratchpad(
-            tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled
-        )
+        return replace(self, items=tuple(i for i in self.items if start_s <= i.timestamp_s < end_s))
 
     def surest(self, count: int) -> Scratchpad:
         """Return the scratchpad of the most confident items, in the order in which they were added.
@@ -111,11 +108,10 @@ class Scratchpad:
         """
         if len(self.items) <= count:
             return self
-        positions = range(len(self.items))
-        best = sorted(
-            positions, key=lambda position: (-self.items[position].confidence, -position)
-        )[:count]
-        return Scratchpad(tuple(self.items[position] for position in sorted(best)), self.labelled)
+        positions = sorted(
+            range(len(self.items)), key=lambda place: (-self.items[place].confidence, -place)
+        )
+        return replace(self, items=tuple(self.items[place] for place in sorted(positions[:count])))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -161,14 +157,13 @@ def gaps(scratchpad: Scratchpad, zones: DeadZones, within: Span) -> tuple[Gap, .
         within: The interval that is searched; all evidence lies in it.
     """
     anchors = sorted(scratchpad, key=lambda item: item.timestamp_s)
-    edges = [(within[0], ""), *((item.end_s, item.label) for item in anchors)]
-    nexts = [*((item.start_s, item.label) for item in anchors), (within[1], "")]
-    return tuple(
-        Gap(start_s, end_s, after, before)
-        for (a, after), (b, before) in zip(edges, nexts, strict=True)
-        if a < b
-        for start_s, end_s in zones.outside(a, b)
-    )
+    starts = [(within[0], ""), *((item.end_s, item.label) for item in anchors)]
+    ends = [*((item.start_s, item.label) for item in anchors), (within[1], "")]
+    found = list[Gap]()
+    for (start_s, after), (end_s, before) in zip(starts, ends, strict=True):
+        if start_s < end_s:
+            found += [Gap(a, b, after, before) for a, b in zones.outside(start_s, end_s)]
+    return tuple(found)
 
 
 def label_of(number: int) -> str:
@@ -199,13 +194,14 @@ class DeadZones:
                 f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later and "
                 "end after its start."
             )
-        apart = [span for span in self.intervals if span[1] < start_s or end_s < span[0]]
-        touching = [span for span in self.intervals if span not in apart]
-        merged = (
-            min([start_s, *(a for a, _ in touching)]),
-            max([end_s, *(b for _, b in touching)]),
-        )
-        return DeadZones(tuple(sorted([*apart, merged])))
+        apart = list[Span]()
+        for a, b in self.intervals:
+            if b < start_s or end_s < a:
+                apart.append((a, b))
+            else:
+                start_s = min(start_s, a)
+                end_s = max(end_s, b)
+        return DeadZones(tuple(sorted([*apart, (start_s, end_s)])))
 
     def add_all(self, spans: Iterable[Sequence[float]]) -> DeadZones:
         """Return the dead zones with several intervals `[start_s, end_s)` added."""
@@ -234,11 +230,7 @@ class DeadZones:
 
     def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
         """Return the parts of `[start_s, end_s)` that no dead zone covers, in order of time."""
-        edges = [
-            start_s,
-            *(edge for span in self.within(start_s, end_s).intervals for edge in span),
-            end_s,
-        ]
+        edges = [start_s, *chain.from_iterable(self.within(start_s, end_s).intervals), end_s]
         return tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
 
     def contain(self, time_s: float) -> bool:
@@ -261,9 +253,8 @@ class DeadZones:
             raise InputError(
                 f"[{start_s}, {end_s}) s is not an interval: it must end after its start."
             )
-        return min(
-            1.0, sum(b - a for a, b in self.within(start_s, end_s).intervals) / (end_s - start_s)
-        )
+        dead_s = sum(b - a for a, b in self.within(start_s, end_s).intervals)
+        return min(1.0, dead_s / (end_s - start_s))
 
 
 FINE_ENOUGH = 1.25
@@ -273,7 +264,7 @@ look would show hardly anything new."""
 
 @dataclass(frozen=True)
 class Seen:
-    """The parts of the video that were shown, and how finely: the other half of M−.
+    """The parts of the video that were shown, and how finely.
 
     Each moment has the finest step in seconds at which frames around it were shown.
     """
@@ -284,21 +275,23 @@ class Seen:
     def add(self, start_s: float, end_s: float, step_s: float) -> Seen:
         """Return the record with `[start_s, end_s)` shown at a step; finer parts are unchanged."""
         parts = list[tuple[float, float, float]]()
+        finer = DeadZones()
         for a, b, step in self.parts:
-            if step <= step_s or b <= start_s or end_s <= a:
+            if step <= step_s:
+                finer = finer.add(a, b)
                 parts.append((a, b, step))
                 continue
-            outside = [(a, min(b, start_s)), (max(a, end_s), b)]
-            parts += [(x, y, step) for x, y in outside if x < y]
-        finer = DeadZones().add_all((a, b) for a, b, step in parts if step <= step_s)
+            if a < start_s:
+                parts.append((a, min(b, start_s), step))
+            if end_s < b:
+                parts.append((max(a, end_s), b, step))
         parts += [(a, b, step_s) for a, b in finer.outside(start_s, end_s)]
         return Seen(tuple(_joined(sorted(parts))))
 
     def at(self, step_s: float) -> DeadZones:
         """Return the intervals that were seen at a step or finer."""
-        return DeadZones().add_all(
-            (a, b) for a, b, step in self.parts if step <= FINE_ENOUGH * step_s
-        )
+        limit_s = FINE_ENOUGH * step_s
+        return DeadZones().add_all((a, b) for a, b, step in self.parts if step <= limit_s)
 
     def unseen(self, start_s: float, end_s: float, step_s: float) -> tuple[Span, ...]:
         """Return the parts of `[start_s, end_s)` that were not seen at a step or finer."""

@@ -7,7 +7,7 @@ it, and the time of day if it is known.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from atlaskit.environment.grid import clock, interval
 from atlaskit.errors import printable
@@ -28,6 +28,11 @@ class Place(NamedTuple):
     at: datetime | None = None
     """The date and time of day at which the stretch starts, if known."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as values that JSON can hold."""
+        at = None if self.at is None else self.at.isoformat()
+        return {"film": self.film, "start_s": self.start_s, "end_s": self.end_s, "at": at}
+
     def __str__(self) -> str:
         when = f" ({self.at:%Y-%m-%d %H:%M:%S})" if self.at else ""
         span = clock(self.start_s)
@@ -42,19 +47,18 @@ def places_of(video: Video, start_s: float, end_s: float) -> tuple[Place, ...]:
     Args:
         video: The video.
         start_s: Start of the interval in seconds.
-        end_s: Its end, exclusive. If it is the start, the interval is that moment.
+        end_s: Its end, exclusive. If it equals the start, the interval is that moment.
     """
-    if not isinstance(video, Collection):
-        return ()
-    return tuple(
-        Place(
-            film.name,
-            max(start_s, film.start_s) - film.start_s,
-            min(end_s, film.end_s) - film.start_s,
-            film.clock(max(start_s, film.start_s)),
+    places = list[Place]()
+    films = video.films_in(start_s, end_s) if isinstance(video, Collection) else ()
+    for film in films:
+        first_s = max(start_s, film.start_s)
+        last_s = min(end_s, film.end_s)
+        place = Place(
+            film.name, first_s - film.start_s, last_s - film.start_s, at=film.clock(first_s)
         )
-        for film in video.films_in(start_s, end_s)
-    )
+        places.append(place)
+    return tuple(places)
 
 
 def moment_in_words(video: Video, time_s: float) -> str:

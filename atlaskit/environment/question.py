@@ -23,7 +23,7 @@ Spans = tuple[Span, ...]
 Answered = int | Span | Spans | str
 """Value of an answer: the index of a choice, a count, an interval or several, or text; ABSENT."""
 ABSENT: Spans = ()
-"""The answer that what is asked for is not in the video, to questions of any kind but count (0)."""
+"""The answer that nothing in the video fits the question. The same answer to a count is 0."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Question:
 
     An answer of more than one interval makes it True."""
     may_be_absent: bool | None = field(default=None, kw_only=True)
-    """Whether a model may answer that what is asked for is not there: ABSENT. None: for
-    when-questions, and where that is the true answer. A count is 0 then, and never ABSENT."""
+    """Whether a model may answer that nothing in the video fits the question: ABSENT. None means
+    yes for when-questions and where ABSENT is the true answer. A count is 0 then, never ABSENT."""
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
@@ -184,11 +184,12 @@ class Question:
             raise InputError(
                 f"{self.text!r} is of kind {self.kind!r} and has no choices to remove."
             )
-        if all(re.fullmatch("[0-9]+", choice) for choice in self.choices):
-            truth = None if self.answer is None else int(self.choices[int(self.answer)])  # type: ignore[arg-type]
-            return replace(self, kind="count", choices=(), answer=truth)
-        text = None if self.answer is None else self.choices[int(self.answer)]  # type: ignore[arg-type]
-        return replace(self, kind="open", choices=(), answer=text)
+        are_numbers = all(re.fullmatch("[0-9]+", choice) for choice in self.choices)
+        truth = self.answer
+        if isinstance(truth, int):
+            words = self.choices[truth]
+            truth = int(words) if are_numbers else words
+        return replace(self, kind="count" if are_numbers else "open", choices=(), answer=truth)
 
     def in_words(self, answered: Answered) -> str:
         """Return an answer as text: a choice by its text, an interval as "1.00–2.50 s".
@@ -199,9 +200,7 @@ class Question:
             case ():
                 return "not in the video"
             case tuple():
-                return ", ".join(
-                    f"{start_s:.2f}–{end_s:.2f} s" for start_s, end_s in spans_of(answered)
-                )
+                return ", ".join(f"{a:.2f}–{b:.2f} s" for a, b in spans_of(answered))
             case int(index) if self.kind == "choice":
                 return self.choices[index]
         return str(answered)
@@ -234,7 +233,7 @@ class Question:
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as values that JSON can hold."""
-        return {
+        row = {
             "id": self.id,
             "text": self.text,
             "kind": self.kind,
@@ -243,9 +242,13 @@ class Question:
             "category": self.category,
             "positions_s": [list(span) for span in self.positions_s],
             "misleading_subtitle": self.misleading_subtitle,
-            **({"several": True} if self.several else {}),  # earlier records lack this field
-            **({} if self.may_be_absent is None else {"may_be_absent": self.may_be_absent}),
         }
+        # Earlier records lack these fields.
+        if self.several:
+            row["several"] = True
+        if self.may_be_absent is not None:
+            row["may_be_absent"] = self.may_be_absent
+        return row
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Question:
@@ -284,21 +287,22 @@ def as_question(
     Raises:
         InputError: A `Question` comes together with choices or a kind, or a choice is there twice.
     """
-    if not isinstance(question, Question):
-        check_distinct(choices or ())
-        kind = kind or ("choice" if choices else "open")
-        return Question(question, () if choices is None else choices, kind)  # type: ignore[arg-type]
-    if choices is not None or kind is not None:
-        raise InputError(
-            "A Question carries its own choices and kind: leave `choices` and `kind` out."
-        )
-    return question
+    if isinstance(question, Question):
+        if choices is not None or kind is not None:
+            raise InputError(
+                "A Question carries its own choices and kind: leave `choices` and `kind` out."
+            )
+        return question
+    choices = () if choices is None else choices
+    check_distinct(choices)
+    return Question(question, choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
 
 
 def check_distinct(choices: Sequence[str]) -> None:
     """Raise InputError if a person gives the same choice twice.
 
-    Published benchmarks have such questions, and `Question` takes them: their answer is an index.
+    `Question` itself takes equal choices, since published benchmarks have them: their answer is an
+    index.
     """
     seen = list[str]()
     for choice in choices:

@@ -42,13 +42,13 @@ from atlaskit.video.shots import Shots
 from atlaskit.video.video import Sampling, Video
 
 VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
-"""Left out: depth and path, which the interval determines; dead zones beyond the dead cells; and
-the patch that native cells are rounded to, of which their size is the result."""
+"""The image of a grid. Not in the key: depth and path, which the interval determines; dead zones
+beyond the dead cells; and the patch of native cells, which the size of the cells reflects."""
 SHEET = Kind("sheet", 2, lambda _, value: is_jpeg(value), is_image=True)
-"""Left out: descriptions and confidence, which a sheet does not show."""
+"""The image of a scratchpad. Not in the key: description and confidence, which it does not show."""
 STILL = Kind("still", 2, lambda _, value: is_jpeg(value), is_image=True)
 MOMENTS = Kind("moments", 2, is_json(list))
-"""Times of a grid's representative frames. Left out: how it is drawn."""
+"""Times of a grid's representative frames. Not in the key: how the grid is drawn."""
 
 
 Found = TypeVar("Found")
@@ -58,9 +58,8 @@ Found = TypeVar("Found")
 class View(LazyImage):
     """The image of a grid: the representative frame of each cell (paper §3.1).
 
-    Dead cells, and nothing else, are black; if the look is ruled, they are hatched too, and have no
-    number. A cell whose frame cannot be decoded is hatched and
-    carries the word "unreadable".
+    Only dead cells are black; if the look is ruled, they are also hatched, without a number. A cell
+    whose frame cannot be decoded is hatched in another colour, with the word "unreadable".
 
     Raises:
         InputError: The image would be too small or too large, an option is unknown, or the grid
@@ -92,6 +91,7 @@ class View(LazyImage):
     @property
     def key(self) -> str:
         """Hash of everything that the image is made of."""
+        first = {"first": self.first} if self.first else {}
         return VIEW.key(
             tiles=TILE.version,
             video=self.video.fingerprint,
@@ -102,7 +102,7 @@ class View(LazyImage):
             labels=self.look.labels,
             dead=sorted(self.dead),
             sampling=self.look.sampling,
-            **({"first": self.first} if self.first else {}),
+            **first,
             **self._unequal,
         )
 
@@ -131,39 +131,42 @@ class View(LazyImage):
     def moments(self) -> tuple[float, ...]:
         """Time in seconds of each cell's frame.
 
-        With `sampling="midpoint"` it is the cell's midpoint. The other rules search the file for
-        keyframes, without decoding; "shots" looks at frames once for a video: see `Video.shots`.
+        With `sampling="midpoint"` it is the cell's midpoint. "keyframe" searches the file for
+        keyframes, without decoding. "shots" looks at frames once for each video: see `Video.shots`.
         The result is cached.
         """
         if self.look.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
         grid = self.grid
-        interval = {"start_s": grid.start_s, "end_s": grid.end_s, **self._unequal}
         key = MOMENTS.key(
-            video=self.video.fingerprint, **interval, k=grid.k, sampling=self.look.sampling
+            video=self.video.fingerprint,
+            start_s=grid.start_s,
+            end_s=grid.end_s,
+            **self._unequal,
+            k=grid.k,
+            sampling=self.look.sampling,
         )
-        return tuple(
-            json.loads(
-                self.cache.remember(
-                    key, self._find_moments, fits=lambda found: _are_moments(found, grid)
-                )
-            )
+        entry = self.cache.remember(
+            key, self._find_moments, fits=lambda found: _are_moments(found, grid)
         )
+        return tuple(json.loads(entry))
 
     @property
     def _intervals(self) -> list[tuple[float, float]]:
+        """The intervals of the cells in seconds."""
         return [(cell.start_s, cell.end_s) for cell in self.cells]
 
     def _find_moments(self) -> bytes:
+        """Return the times of the cells' frames as a cache entry."""
         try:
             found = self.video.moments(self._intervals, self.look.sampling, self.cache)
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
-        is_other = self.look.sampling == "shots" and any(
-            self.video.locate(at_s)[0].is_stand_in for at_s in found
-        )
-        return Transient(entry) if is_other else entry
+        files = [self.video.locate(time_s)[0] for time_s in found]
+        if self.look.sampling == "shots" and any(file.is_stand_in for file in files):
+            return Transient(entry)
+        return entry
 
     @cached_property
     def _shots(self) -> Shots | None:
@@ -188,10 +191,10 @@ class View(LazyImage):
 
     @cached_property
     def hidden_shots(self) -> dict[int, tuple[tuple[float, float], ...]]:
-        """The shots, (start_s, end_s), between two cuts in a cell that it does not show.
+        """The shots, (start_s, end_s), between two cuts in each cell that the cell does not show.
 
-        Cells without any are left out, and dead ones. With another sampling than "shots" it is
-        empty.
+        Dead cells and cells without such shots are left out. With another sampling than "shots" it
+        is empty.
         """
         return self._by_cell(
             lambda shots, cell, shown_s: shots.unshown(cell.start_s, cell.end_s, shown_s)
@@ -213,7 +216,11 @@ class View(LazyImage):
         return self._by_cell(short)
 
     def _by_cell(self, find: Callable[[Shots, Cell, float], Found | None]) -> dict[int, Found]:
-        """Return what is found about each open cell and the time of its frame, where it is any."""
+        """Return the findings about each open cell, without empty ones.
+
+        Args:
+            find: Returns the finding about a cell, from the shots and the time of its frame.
+        """
         shots = self._shots
         if shots is None:
             return {}
@@ -227,44 +234,58 @@ class View(LazyImage):
     @property
     def unreadable(self) -> frozenset[int]:
         """Indices of the cells whose frame cannot be decoded; reading it may render the image."""
-        return frozenset() if self.video.is_drawn else frozenset(self._note().get("unreadable", ()))
+        if self.video.is_drawn:
+            return frozenset()
+        return frozenset(self._note().get("unreadable", ()))
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's grid, one depth further down, without dead cells."""
         return replace(self, grid=self.grid.expand(index), dead=frozenset())
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        look = self.look
+        size = look.frame_size(self.cell_size)
         alive = [cell for cell in self.cells if cell.index not in self.dead]
         moments_s = self.moments
         times_s = [moments_s[cell.index] for cell in alive]
-        size, (width, height) = self.look.frame_size(self.cell_size), self.cell_size
-        tiles, is_passing = read_tiles(self.video, times_s, size, self.look.fit, self.cache)
-        image = Image.new("RGB", self.size, GUTTER if self.look.ruled else DEAD)
-        look = self.look
+        tiles, is_passing = read_tiles(self.video, times_s, size, look.fit, self.cache)
+        image = Image.new("RGB", self.size, GUTTER if look.ruled else DEAD)
+        unreadable = list[int]()
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
-            row, column = divmod(cell.index, self.grid.k)
-            shown = tile or unreadable_tile(size)
-            corner = (column * width, row * height)
+            if tile is None:
+                unreadable.append(cell.index)
+                tile = unreadable_tile(size)
+            left, top = self._corner(cell.index)
             if look.ruled:
-                number = ""
-                time = ""
-                if look.labels != "none":
-                    number = str(self.first + cell.index)
-                    time = time_text(time_s, look)
-                if cuts_s := self.hidden_cuts.get(cell.index):
-                    number = f"{number}  +{len(cuts_s)}".strip()
-                image.paste(strip_of(number, (size[0], look.strip), time), corner)
+                image.paste(self._strip(cell.index, time_s, size[0]), (left, top))
             elif look.labels != "none":
                 text = str(cell.index) if look.labels == "index" else time_text(time_s, look)
-                burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))
-            image.paste(shown, (corner[0], corner[1] + look.strip))
-        for index in self.dead if look.ruled else ():
-            row, column = divmod(index, self.grid.k)
+                burn(tile, (0, 0), text, max(10, points_for(self.cell_size, 14)))
+            image.paste(tile, (left, top + look.strip))
+        if look.ruled:
             blank = Image.new("RGB", (size[0], size[1] + look.strip), DEAD)
             hatch(blank, GUTTER)
-            image.paste(blank, (column * width, row * height))
-        unreadable = [cell.index for cell, tile in zip(alive, tiles, strict=True) if tile is None]
+            for index in self.dead:
+                image.paste(blank, self._corner(index))
         return image, {"unreadable": unreadable, "passing": is_passing}
+
+    def _corner(self, index: int) -> tuple[int, int]:
+        """Return the left and top edge of a cell in pixels."""
+        row, column = divmod(index, self.grid.k)
+        width, height = self.cell_size
+        return column * width, row * height
+
+    def _strip(self, index: int, time_s: float, width: int) -> Image.Image:
+        """Return the strip above a cell's frame: its number, its hidden cuts, and the time."""
+        number = ""
+        time = ""
+        if self.look.labels != "none":
+            number = str(self.first + index)
+            time = time_text(time_s, self.look)
+        cuts_s = self.hidden_cuts.get(index)
+        if cuts_s:
+            number = f"{number}  +{len(cuts_s)}".strip()
+        return strip_of(number, (width, self.look.strip), time)
 
 
 @dataclass(frozen=True)
@@ -283,10 +304,14 @@ class Sheet(LazyImage):
     def key(self) -> str:
         """Hash of the image's recipe; of each item, it has only the parts that are drawn."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
-        video = self.video.fingerprint
-        look = self.look.key(self.cell_size)
         labels = {"labels": "seconds"} if self.look.labels == "seconds" else {}
-        return SHEET.key(tiles=TILE.version, video=video, items=items, **look, **labels)
+        return SHEET.key(
+            tiles=TILE.version,
+            video=self.video.fingerprint,
+            items=items,
+            **self.look.key(self.cell_size),
+            **labels,
+        )
 
     @cached_property
     def strips(self) -> int:
@@ -294,10 +319,10 @@ class Sheet(LazyImage):
 
         The number depends on the subtitle's length, not on the font, which differs by version.
         """
+        if not self.look.ruled:
+            return 0
         letters = max((len(item.subtitle) for item in self.scratchpad), default=0)
-        if self.look.ruled:
-            return 1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell)))
-        return 0
+        return 1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell)))
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -307,40 +332,48 @@ class Sheet(LazyImage):
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
-        (columns, rows), (width, height) = self._shape, self.cell_size
+        columns, rows = self._shape
+        width, height = self.cell_size
         return columns * width, rows * height
 
     @property
     def _shape(self) -> tuple[int, int]:
-        """How many columns and rows of frames there are."""
+        """The numbers of columns and rows of frames."""
         return squared(len(self.scratchpad))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times_s = [item.timestamp_s for item in self.scratchpad]
         look = self.look
-        size, (width, height) = look.frame_size(self.cell_size, self.strips), self.cell_size
+        size = look.frame_size(self.cell_size, self.strips)
         tiles, is_passing = read_tiles(self.video, times_s, size, look.fit, self.cache)
         image = Image.new("RGB", self.size, GUTTER if look.ruled else LETTERBOX)
+        columns, _ = self._shape
+        width, height = self.cell_size
         for place, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
-            row, column = divmod(place, self._shape[0])
-            shown, (left, top) = tile or unreadable_tile(size), (column * width, row * height)
+            row, column = divmod(place, columns)
+            left = column * width
+            top = row * height
+            shown = tile or unreadable_tile(size)
             if look.ruled:
-                most = self.strips - 1
-                lines = wrap(
-                    item.subtitle, font(max(8, round(look.strip * 0.8))), size[0] - look.strip
-                )
-                rest = lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1]} …"]
-                rest += [""] * (most - len(rest))
-                label = f"[{item.label}]"
-                time = time_text(item.timestamp_s, look)
-                image.paste(strip_of(label, (size[0], look.strip), time), (left, top))
-                for number, line in enumerate(rest):
-                    below = top + look.strip + size[1] + number * look.strip
-                    image.paste(strip_of(line, (size[0], look.strip)), (left, below))
+                above, *below = self._strips_of(item, size[0])
+                image.paste(above, (left, top))
+                for number, strip in enumerate(below, start=1):
+                    image.paste(strip, (left, top + size[1] + number * look.strip))
             else:
                 self._annotate(shown, item)
             image.paste(shown, (left, top + look.strip))
         return image, {"items": len(self.scratchpad), "passing": is_passing}
+
+    def _strips_of(self, item: Evidence, width: int) -> list[Image.Image]:
+        """Return the strip above a frame, label and time, and those below it, the subtitle."""
+        strip = self.look.strip
+        most = self.strips - 1
+        lines = wrap(item.subtitle, font(max(8, round(strip * 0.8))), width - strip)
+        if len(lines) > most:
+            lines = [*lines[: most - 1], f"{lines[most - 1]} …"]
+        lines += [""] * (most - len(lines))
+        above = strip_of(f"[{item.label}]", (width, strip), time_text(item.timestamp_s, self.look))
+        return [above, *(strip_of(line, (width, strip)) for line in lines)]
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
         """Burn the label and time into the top of a tile, the subtitle into its bottom.
@@ -348,21 +381,16 @@ class Sheet(LazyImage):
         A long subtitle gets three lines at most, and fewer on a tile that is wider than high,
         since they would hide the frame. Prompts hold the whole subtitle.
         """
-        burn(
-            tile,
-            (0, 0),
-            f"[{item.label}] {clock(item.timestamp_s)}",
-            max(11, points_for(tile.size, 14)),
-        )
+        label = f"[{item.label}] {clock(item.timestamp_s)}"
+        burn(tile, (0, 0), label, max(11, points_for(tile.size, 14)))
         points = max(10, points_for(tile.size, 18))
         most = max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)
         # Square sheets of earlier runs lack this mark.
         if len(lines) > most and self.look.fit == "native":
             lines[most - 1] += " …"
-        lines = lines[:most]
-        for i, line in enumerate(reversed(lines)):
-            burn(tile, (0, tile.height - (i + 1) * round(points * 1.5)), line, points)
+        for place, line in enumerate(reversed(lines[:most]), start=1):
+            burn(tile, (0, tile.height - place * round(points * 1.5)), line, points)
 
 
 @dataclass(frozen=True)
@@ -396,10 +424,10 @@ class Still(LazyImage):
             note = {"unreadable": True, "passing": not frame.is_lasting}
             side = min(self.size)
             return unreadable_tile((side, side)).resize(self.size), note
-        return Image.fromarray(frame), {
-            "unreadable": False,
-            **({"passing": True} if video.is_stand_in else {}),
-        }
+        note = {"unreadable": False}
+        if video.is_stand_in:
+            note["passing"] = True
+        return Image.fromarray(frame), note
 
 
 @dataclass(frozen=True)
@@ -436,10 +464,8 @@ class Frame(LazyImage):
         (tile,), is_passing = read_tiles(
             self.video, [self.time_s], self.size, self.look.fit, self.cache
         )
-        return tile or unreadable_tile(self.size), {
-            "unreadable": tile is None,
-            "passing": is_passing,
-        }
+        note = {"unreadable": tile is None, "passing": is_passing}
+        return tile or unreadable_tile(self.size), note
 
 
 def view(
@@ -479,13 +505,12 @@ def view(
     """
     video = as_video(video, cache)
     root = root_grid(video, 0.0, video.duration_s, k)
-    return View(
-        video, root, Look(cell, fit, patch, sampling, labels), cache=cache or default_cache()
-    )
+    look = Look(cell, fit, patch, sampling, labels)
+    return View(video, root, look, cache=cache or default_cache())
 
 
 def root_grid(video: Video, start_s: float, end_s: float, k: int) -> Grid:
-    """Return the first grid over an interval of a video; of a collection, its films."""
+    """Return the root grid over an interval of a video; in a collection, cells begin with films."""
     grid = Grid(start_s, end_s, k)
     if not isinstance(video, Collection):
         return grid

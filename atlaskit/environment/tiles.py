@@ -18,7 +18,6 @@ from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.image import WIDEST_PX, is_jpeg, letterboxed, to_jpeg
 from atlaskit.errors import FrameError, InputError, check_whole
-from atlaskit.video.readers import Pixels
 from atlaskit.video.video import SAMPLINGS, Sampling, Video, read_frames
 
 Fit = Literal["native", "contain", "stretch"]
@@ -28,21 +27,21 @@ over the square."""
 
 Labels = Literal["none", "index", "time", "seconds"]
 """The label in the corner of a cell or above it: none, its index, or the time of its frame, as a
-clock time or in seconds. In ruled images the index stands beside the time."""
+clock time or in seconds. In ruled images the index stands next to the time."""
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
-"""A native cell's longer side is at most so many times the shorter one, before that is rounded, so
-that the text in it leaves the frame visible."""
+"""A native cell's longer side is at most so many times the shorter one, before that is rounded.
+Otherwise the text in it would hide the frame."""
 SHORTEST_PX = 16
-"""A native cell's shorter side before it is rounded, at least; for the same reason."""
+"""The least length of a native cell's shorter side before it is rounded, for the same reason."""
 
 TILE_QUALITY = 95
 """JPEG quality of a tile."""
 TILE = Kind("tile", 2, lambda _, value: not value or is_jpeg(value), is_image=True)
-"""Left out: the playlist that the file is in, and the grid, so that all of them share the tile."""
+"""A frame in the size of a cell. Not in the key: playlist and grid, so that all share the tile."""
 READABLE = Kind("readable", 1, lambda _, value: value in (b"0", b"1"))
-"""Whether a frame can be decoded. Left out: its size."""
+"""Whether a frame can be decoded. Not in the key: its size."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class Look:
     """Which frame represents a cell of a grid: see `Video.moment`."""
     labels: Labels = "none"
     ruled: bool = False
-    """Whether text stands in strips beside the frames, thin gutters part the cells, and dead cells
-    are hatched, as suits a model that sees. If not, labels cover corners, and dead cells are
+    """Whether text stands in strips beside the frames, thin gutters separate the cells, and dead
+    cells are hatched, which suits a general VLM. If not, labels cover corners, and dead cells are
     black."""
 
     def __post_init__(self) -> None:
@@ -90,8 +89,12 @@ class Look:
 
     def key(self, size: tuple[int, int]) -> dict[str, Any]:
         """Return the part of an image's key for this look; of native cells, only their size."""
-        key = {"cell": size if self.fit == "native" else self.cell, "fit": self.fit}
-        return {**key, "ruled": True} if self.ruled else key
+        key: dict[str, Any] = {"cell": self.cell, "fit": self.fit}
+        if self.fit == "native":
+            key["cell"] = size
+        if self.ruled:
+            key["ruled"] = True
+        return key
 
     @property
     def strip(self) -> int:
@@ -136,13 +139,11 @@ class Look:
         gutter = self.gutter
         if width >= height:
             share = ((self.cell - gutter) * height / width + beside + gutter) / self.cell
-            return self.cell, _shorter_side(
-                self.cell, share, self.patch // math.gcd(rows, self.patch)
-            )
+            step = self.patch // math.gcd(rows, self.patch)
+            return self.cell, _shorter_side(self.cell, share, step)
         share = ((self.cell - gutter - beside) * width / height + gutter) / self.cell
-        return _shorter_side(
-            self.cell, share, self.patch // math.gcd(columns, self.patch)
-        ), self.cell
+        step = self.patch // math.gcd(columns, self.patch)
+        return _shorter_side(self.cell, share, step), self.cell
 
 
 def sheet_size(k: int, cell: int, patch: int) -> tuple[int, int]:
@@ -164,34 +165,39 @@ def read_tiles(
         cache: Where tiles are read from and stored.
 
     Returns:
-        An image for each time, None where the frame cannot be decoded; and whether none of this may
-        be cached: a frame could not be read this time, so that a retry may succeed, or the video
-        stands in for another.
+        An image for each time, None where the frame cannot be decoded; and whether the images must
+        not be cached: a frame could not be read this time, so that a retry may succeed, or the
+        video stands in for another.
     """
-    located = [video.locate(time_s) for time_s in times_s]
-    wanted = [(part, local_s, _fitted(part.size, size, fit)) for part, local_s in located]
+    wanted = list[tuple[Video, float, tuple[int, int]]]()
+    keys = list[str]()
+    for time_s in times_s:
+        part, local_s = video.locate(time_s)
+        scaled = _fitted(part.size, size, fit)
+        wanted.append((part, local_s, scaled))
+        key = TILE.key(video=part.fingerprint, time_us=microseconds(local_s), size=list(scaled))
+        keys.append(key)
 
     def decode(positions: list[int]) -> list[bytes]:
         # A new tile is encoded and decoded like a cached one, so both give the same pixels.
-        made = [wanted[position] for position in positions]
-        tiles = [
-            _no_tile(frame) if isinstance(frame, FrameError) else _tile(frame)
-            for frame in read_frames(made)
-        ]
-        return [
-            Transient(tile) if part.is_stand_in else tile
-            for tile, (part, _, _) in zip(tiles, made, strict=True)
-        ]
+        missing = [wanted[position] for position in positions]
+        entries = list[bytes]()
+        for (part, _, _), frame in zip(missing, read_frames(missing), strict=True):
+            if not isinstance(frame, FrameError):
+                entry = to_jpeg(Image.fromarray(frame), TILE_QUALITY)
+            elif frame.is_lasting:
+                entry = b""  # the file's content is the cause
+            else:
+                entry = Transient()
+            entries.append(Transient(entry) if part.is_stand_in else entry)
+        return entries
 
-    keys = [
-        TILE.key(video=part.fingerprint, time_us=microseconds(local_s), size=list(scaled))
-        for part, local_s, scaled in wanted
-    ]
-    tiles = cache.remember_all(keys, decode, fits=_is_tile)
-    is_passing = any(isinstance(tile, Transient) for tile in tiles)
-    return [
-        letterboxed(Image.open(io.BytesIO(tile)), size) if tile else None for tile in tiles
-    ], is_passing
+    images = list[Image.Image | None]()
+    is_passing = False
+    for entry in cache.remember_all(keys, decode, fits=_is_tile):
+        is_passing = is_passing or isinstance(entry, Transient)
+        images.append(letterboxed(Image.open(io.BytesIO(entry)), size) if entry else None)
+    return images, is_passing
 
 
 def are_readable(
@@ -199,39 +205,31 @@ def are_readable(
 ) -> list[bool]:
     """Return for each time in seconds whether its frame can be decoded, at the size of a cell.
 
-    The answer is a cache entry of one byte, which a recording of a run holds without any image.
+    The answer is a cache entry of one byte. So a recording of a run needs no images.
     """
-    located = [video.locate(time_s) for time_s in times_s]
+    parts = list[Video]()
+    keys = list[str]()
+    for time_s in times_s:
+        part, local_s = video.locate(time_s)
+        parts.append(part)
+        keys.append(READABLE.key(video=part.fingerprint, time_us=microseconds(local_s)))
 
     def check(positions: list[int]) -> list[bytes]:
-        if all(located[position][0].is_drawn for position in positions):
+        if all(parts[position].is_drawn for position in positions):
             return [b"1"] * len(positions)
-        tiles, is_passing = read_tiles(
-            video, [times_s[position] for position in positions], size, fit, cache
-        )
+        asked_s = [times_s[position] for position in positions]
+        tiles, is_passing = read_tiles(video, asked_s, size, fit, cache)
         flags = [b"1" if tile else b"0" for tile in tiles]
-        return [Transient(flag) for flag in flags] if is_passing else flags
+        if is_passing:
+            return list(map(Transient, flags))
+        return flags
 
-    keys = [
-        READABLE.key(video=part.fingerprint, time_us=microseconds(local_s))
-        for part, local_s in located
-    ]
-    return [
-        flag == b"1"
-        for flag in cache.remember_all(keys, check, fits=lambda flag: flag in (b"0", b"1"))
-    ]
-
-
-def _tile(frame: Pixels) -> bytes:
-    return to_jpeg(Image.fromarray(frame), TILE_QUALITY)
-
-
-def _no_tile(error: FrameError) -> bytes:
-    """Return the entry of an undecodable frame; it is cached if the file's content is the cause."""
-    return b"" if error.is_lasting else Transient()
+    flags = cache.remember_all(keys, check, fits=lambda flag: flag in (b"0", b"1"))
+    return [flag == b"1" for flag in flags]
 
 
 def _is_tile(tile: bytes) -> bool:
+    """Return whether a cache entry is a tile, or empty; a foreign cache may hold anything."""
     try:
         return not tile or max(Image.open(io.BytesIO(tile), formats=["JPEG"]).size) <= WIDEST_PX
     except (OSError, ValueError, Image.DecompressionBombError):

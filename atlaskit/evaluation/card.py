@@ -1,7 +1,7 @@
-"""The settings card of a table: everything that moves a score, as JSON and in words.
+"""The settings card of a table: everything that moves a score, as JSON and as text.
 
-Reported scores of one model on one benchmark differ by many points where others repeat them; what
-differed is on the cards.
+Scores that are reported for one model on one benchmark differ by many points when others repeat
+them. The cards of two tables show which settings differed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from atlaskit.errors import first_fault, printable
 
 HOME = Path(__file__).resolve().parents[1]
 PROMPTS = ("agents/prompts", "agents/verbalize.py", "agents/schemas.py", "methods")
-"""Where the words stand that models get that were taught no others."""
+"""Files and folders with the prompts of models that were not trained on a wording of their own."""
 PACKAGES = ("atlaskit", "numpy", "pillow", "av", "pydantic", "vllm")
+"""Packages whose versions a card records."""
 TEXT = "columns of text"
-"""Where a card names the columns that hold text: a CSV does not tell "007" from 7."""
+"""The field of a card with the columns that hold text: a CSV does not tell "007" from 7."""
 OF_THE_RUN = "run"
 """The part of a card that differs between two runs of one evaluation."""
 
 
 class _Part(BaseModel):
-    """Which part of a benchmark a table is about, where it is one."""
+    """The part of a benchmark that a shard's table is about."""
 
     model_config = ConfigDict(strict=True)
 
@@ -46,7 +47,7 @@ class _Part(BaseModel):
 
 
 class _Run(BaseModel):
-    """What a card says of its run, as far as anything reads it."""
+    """The part of a card about its run: the fields that are read."""
 
     model_config = ConfigDict(strict=True)
 
@@ -54,7 +55,7 @@ class _Run(BaseModel):
 
 
 class _Card(BaseModel):
-    """A card, as far as anything reads it; what others add to theirs stays."""
+    """A card: the fields that are read. Others may add their own, which are kept."""
 
     model_config = ConfigDict(strict=True)
 
@@ -73,10 +74,10 @@ class _Card(BaseModel):
 
 
 def checked_card(card: Any) -> dict[str, Any]:
-    """Return a card that was read from a file, which may be somebody else's.
+    """Return a card that was read from a file, which may be somebody else's, once it is checked.
 
     Raises:
-        ValueError: It is no card of a table, or one of its fields has a type that none has.
+        ValueError: It is no card of a table, or one of its fields has a wrong type.
     """
     if not isinstance(card, dict) or TEXT not in card:
         raise ValueError("its card is none of a table")
@@ -89,11 +90,13 @@ def checked_card(card: Any) -> dict[str, Any]:
 
 
 def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
-    """Return what is asked: how many questions and videos, and a hash of all that a row gives."""
+    """Return the card of some questions: their number, their videos, and a hash of all fields."""
     asked = hashlib.sha256()
+    videos = set[str]()
     with_subtitles = Counter[str]()
     for case in cases:
         question = case.question
+        videos.add(case.video)
         with_subtitles[str(case.facts.get("subtitles", "the video's own"))] += 1
         row = [
             question.id,
@@ -108,16 +111,16 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
     return {
         "dataset": getattr(cases, "name", ""),
         "questions": len(cases),
-        "videos": len({case.video for case in cases}),
+        "videos": len(videos),
         "with subtitles": with_subtitles,
         "sha256": asked.hexdigest()[:16],
     }
 
 
 def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of several runs in full; one that differs among them as {"one of": […]}.
+    """Return the settings that several runs share; one that differs becomes {"one of": […]}.
 
-    What names the question, the model and the video is left out.
+    The names of the method, the model and the video are left out.
     """
     values: dict[str, dict[str, Any]] = {}
     for each in settings:
@@ -135,14 +138,14 @@ def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def run_card(
     failures: Sequence[str], servers: Sequence[Mapping[str, str]], paid: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Return when and with what the run was made, what all runs of it paid, and what failed.
+    """Return the card of a run: its date, machine, versions, servers, payments and failures.
 
     Args:
         failures: The failure of each question, "" for none.
-        servers: What answered, where calls were paid for.
-        paid: What all runs of the same line have paid.
+        servers: The servers that answered, if calls were paid for.
+        paid: What all runs of the same evaluation have paid.
     """
-    reasons = {reason: failures.count(reason) for reason in dict.fromkeys(failures) if reason}
+    reasons = Counter(filter(None, failures))
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -153,7 +156,7 @@ def run_card(
         "commit": _commit(),
         "servers": list(servers),
         "paid in all runs": {name: round(amount, 6) for name, amount in paid.items() if amount},
-        "failed": reasons,
+        "failed": dict(reasons),
         "a failed question": "counts as wrong",
     }
 
@@ -174,54 +177,53 @@ def _digest(parts: tuple[str, ...]) -> str:
     """Return a hash of the modules in some folders and files of the package."""
     whole = hashlib.sha256()
     for part in parts:
-        path = HOME / part
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        files = [HOME / part]
+        if files[0].is_dir():
+            files = sorted(files[0].rglob("*.py"))
+        for file in files:
             whole.update(str(file.relative_to(HOME)).encode() + file.read_bytes())
     return whole.hexdigest()[:12]
 
 
 @cache
 def _commit() -> str:
-    """Return the commit of a checkout, "+" after it where files differ; "" for an installed kit."""
+    """Return the commit of a checkout, with "+" if files were changed; "" if there is none."""
     try:
-        given: dict[str, Any] = {
-            "cwd": HOME,
-            "capture_output": True,
-            "text": True,
-            "timeout": 10,
-            "check": True,
-        }
-        top = subprocess.run(["git", "rev-parse", "--show-toplevel"], **given).stdout.strip()
-        if Path(top) != HOME.parent:
+        if Path(_git("rev-parse", "--show-toplevel")) != HOME.parent:
             return ""
-        commit: str = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"], **given
-        ).stdout.strip()
-        changed = subprocess.run(
-            ["git", "status", "--porcelain", "--", "."], **given
-        ).stdout.strip()
+        commit = _git("rev-parse", "--short=12", "HEAD")
+        if _git("status", "--porcelain", "--", "."):
+            commit += "+"
     except (OSError, subprocess.SubprocessError):
         return ""
-    return commit + ("+" if changed else "")
+    return commit
+
+
+def _git(*words: str) -> str:
+    command = ["git", *words]
+    return subprocess.run(
+        command, cwd=HOME, capture_output=True, text=True, timeout=10, check=True
+    ).stdout.strip()
 
 
 def card_text(card: Mapping[str, Any]) -> str:
-    """Return a card in words: one line for each of its settings."""
+    """Return a card as text: one line for each of its settings."""
     return "\n".join(f"{name}: {value}" for name, value in _flat(card).items())
 
 
 def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return what differs between two cards: the name of a setting, and its value in each."""
+    """Return the settings in which two cards differ: the name, and the value in each."""
     one = _flat(card)
     two = _flat(other)
-    names = [name for name in {**one, **two} if name != f"{OF_THE_RUN} date"]
-    return [
-        (name, one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)
-    ]
+    differing = []
+    for name in {**one, **two}:
+        if name != f"{OF_THE_RUN} date" and one.get(name) != two.get(name):
+            differing.append((name, one.get(name), two.get(name)))
+    return differing
 
 
 def _flat(card: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return the values of a card by their whole names."""
+    """Return the values of a card; the name of a nested one begins with those around it."""
     flat = dict[str, Any]()
     for name, value in card.items():
         if isinstance(value, Mapping) and value:

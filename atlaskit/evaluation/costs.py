@@ -1,11 +1,12 @@
 """What questions cost: before, while and after they are asked.
 
-* `estimate`: what a whole evaluation will take, from some of its questions.
+* `estimate`: what a whole evaluation will take, estimated from some of its questions.
 * `Spending`: what an evaluation has spent of its total limits, counted call by call.
-* `costs`: what each question took, and what was paid once for all questions about a video. Calls
-  that depend on a video alone, such as those that describe its clips, are paid with the first
-  question about it, so a mean over questions that holds them would depend on how many questions
-  follow.
+* `costs`: what each question took, and what was paid once for all questions about a video.
+
+Calls that depend on a video alone, such as those that describe its clips, are paid with the first
+question about it. A plain mean over questions would depend on how many questions follow, so these
+calls are counted apart.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def estimate(
     """Return what an evaluation of so many questions and videos will take, with intervals.
 
     What is prepared once a video counts once a video. Intervals are clustered by the videos of the
-    questions that were asked. Hours follow from the seconds of the questions whose calls were
-    all paid for; they are missing where the cache answered all.
+    questions that were asked. Hours follow from the seconds of the questions whose calls were all
+    paid for; there are none if the cache answered some call of every question.
 
     Args:
         rows: Table of `evaluate`, of some of the questions.
@@ -46,52 +47,56 @@ def estimate(
     """
     import pandas as pd
 
-    table = []
+    needed: dict[str, tuple[pd.Series, pd.Series]] = {}
     for amount in ("calls", "tokens", "usd"):
         if amount in rows:
-            prepared = rows[f"video_{amount}"].fillna(0) if f"video_{amount}" in rows else 0
-            needed = rows[amount] - prepared + prepared * videos / questions
-            table.append(_row(amount, needed, rows["video"], questions, level))
+            of_question = rows[amount]
+            if f"video_{amount}" in rows:  # of which each question bears its share in all
+                prepared = rows[f"video_{amount}"].fillna(0)
+                of_question = rows[amount] - prepared + prepared * videos / questions
+            needed[amount] = (of_question, rows["video"])
     if "calls_paid" in rows:
         paid = rows[rows["calls_paid"].fillna(0) >= rows["calls"]]
-    else:
-        paid = rows.iloc[:0]
-    if paid["calls"].sum() > 0:
+        if paid["calls"].sum() > 0:
+            needed["hours"] = (paid["seconds"] / 3600 / parallel, paid["video"])
+    table = []
+    for amount, (values, clusters) in needed.items():
+        mean, low, high = interval(
+            values.to_numpy(float), clusters.tolist(), are_shares=False, level=level
+        )
         table.append(
-            _row("hours", paid["seconds"] / 3600 / parallel, paid["video"], questions, level)
+            {
+                "amount": amount,
+                "a question": mean,
+                "in all": mean * questions,
+                "low": low * questions,
+                "high": high * questions,
+            }
         )
     return pd.DataFrame(table)
 
 
-def _row(
-    amount: str, needed: pd.Series, videos: pd.Series, questions: int, level: float
-) -> dict[str, Any]:
-    mean, low, high = interval(
-        needed.to_numpy(float), videos.tolist(), are_shares=False, level=level
-    )
-    scaled = {"in all": mean * questions, "low": low * questions, "high": high * questions}
-    return {"amount": amount, "a question": mean, **scaled}
-
-
 class TotalReached(KeyboardInterrupt):
-    """Ends a question before a call that the total has no room for.
+    """Ends a question before a call for which the total has no room.
 
-    As an interrupt it passes through methods, which go on after other errors of a model.
+    It is an interrupt, so that it passes through methods, which continue after a model's errors.
     """
 
 
 PAID = Kind("paid", 1)
-"""What all runs of one line have paid. It tells of this machine, so no recording holds it."""
+"""What all runs of one evaluation on this machine have paid; a recording leaves it out."""
 
 
 class Spending:
     """The total limits of one evaluation, or of several that share them.
 
     A finished question counts with what its replies cost when they were generated, so that the same
-    command, which finds them in the cache, ends where it ended; a question in flight, with the
-    calls that it pays for now. What is prepared once a video counts once. What is paid is counted
-    in the cache too, for the line that was typed, so a total holds over all runs of it: it is
-    exceeded by at most the calls in flight when it was reached.
+    evaluation, repeated from the cache, ends where it ended. A question in flight counts with the
+    calls that it pays for now. What is prepared once a video counts once.
+
+    What is paid is also added up in the cache, for all runs of the same evaluation, so that a total
+    holds however often it is interrupted. It is exceeded by at most the calls in flight when it is
+    reached.
     """
 
     def __init__(self, limits: Budget, cache: Cache | None = None, line: str = "") -> None:
@@ -99,8 +104,8 @@ class Spending:
 
         Args:
             limits: The limits; a `Budget()` has none.
-            cache: Where what is paid is counted over runs; None counts this run alone.
-            line: What these runs have in common.
+            cache: Where the payments of all runs are added up; None counts this run alone.
+            line: What identifies the evaluation: the same in all of its runs.
         """
         self.limits = limits
         self._cache = cache
@@ -116,12 +121,15 @@ class Spending:
 
     @property
     def paid(self) -> Counter[str]:
-        """What all runs of the line have paid: calls, tokens, seconds, and USD with prices."""
-        stored = None if self._cache is None else self._cache.get_json(self._key)
+        """What all runs have paid: calls, tokens, seconds, and USD with prices."""
         paid = Counter[str]()
-        for name, amount in (stored if isinstance(stored, dict) else {}).items():
-            if isinstance(amount, int | float):
-                paid[name] = amount  # type: ignore[assignment]
+        if self._cache is None:
+            return paid
+        stored = self._cache.get_json(self._key)
+        if isinstance(stored, dict):
+            for name, amount in stored.items():
+                if isinstance(amount, int | float):
+                    paid[name] = amount  # type: ignore[assignment]
         return paid
 
     def add(self, question: int, usage: Usage) -> None:
@@ -132,7 +140,8 @@ class Spending:
             if self._cache is not None:
                 paid = self.paid
                 paid.update(amounts)
-                paid["seconds"] = self._earlier_s + now_s() - self._started_s  # type: ignore[assignment]
+                seconds = self._earlier_s + now_s() - self._started_s
+                paid["seconds"] = seconds  # type: ignore[assignment]
                 self._cache.put_json(self._key, dict(paid))
 
     def settle(self, question: int, total: Usage, per_video: Usage, video: str) -> None:
@@ -142,7 +151,7 @@ class Spending:
             question: The number under which its calls were added.
             total: What it needed, the preparation of its video included.
             per_video: What that preparation took.
-            video: What shares the preparation.
+            video: The fingerprint of the video, whose questions share the preparation.
         """
         with self._lock:
             self._running.pop(question, None)
@@ -153,7 +162,7 @@ class Spending:
 
     @property
     def reached(self) -> str:
-        """The limit that is reached, in words, by this run or by all; "" if none is."""
+        """The limit that this run, or all runs together, have reached, in words; "" if none."""
         return self.reached_now or self._limit_in(self.paid)
 
     @property
@@ -181,45 +190,41 @@ class Spending:
 
 
 COUNTED = ("calls", "tokens")
-"""What is counted for each question, and for each video: columns `tokens`, `video_tokens`."""
+"""Amounts that are counted for each question and for each video: `tokens`, `video_tokens`."""
 SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
-"""What is counted so too, where the rows have it."""
+"""Further amounts of both kinds, where the rows have them."""
 OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded", "decoding_seconds")
 """What this execution took; little where replies and frames came from the cache."""
-NEEDED = [
-    "method",
-    "video",
-    "fingerprint",
-    "seconds",
-    *COUNTED,
-    *(f"video_{name}" for name in COUNTED),
-]
+NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, "video_calls", "video_tokens"]
+"""Columns without which no cost is computed."""
 
 
 def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
     """Return what a question costs, and what is paid once for a video.
 
     The cost of a video is counted once for each method, however many questions are about it. If a
-    budget ended its calls early for some questions, the most that a question needed counts.
+    budget ended its preparation early for some questions, the largest cost among them counts.
 
     Args:
         rows: Table of `evaluate`.
         by: Column or columns to group by.
 
     Returns:
-        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`,
-        `videos`, and for calls and tokens: `question_…`, the mean of what is paid for each
-        question; `video_…`, the mean of what is paid once for a video; and `calls`, `tokens`, the
-        mean of a question with its share of its video, which all questions of the table about the
-        video share equally. The same for `usd` where `evaluate` got prices. Then, of a question
-        with its share of its video, tokens of images, of other text in prompts, from the prefix
-        cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
-        in which a server answered, `queue_seconds` in which calls waited for their turn,
-        `frames_decoded`, `decoding_seconds` of all threads, and `seconds` in all; little where
-        replies and frames came from the cache.
+        One row for each group, or a single row without `by`. Its columns are those of `by`, and
+
+        * `questions` and `videos`, how many there are;
+        * `question_calls`, the mean of what is paid for each question; `video_calls`, the mean of
+          what is paid once for a video; and `calls`, the mean of a question with its share of its
+          video, which is the same for all questions of the table about it; likewise for `tokens`,
+          and for `usd` if `evaluate` got prices;
+        * `image_tokens`, `text_tokens` (other tokens of prompts), `cached_tokens` (those of both in
+          the server's prefix cache) and `completion_tokens`, of a question with its share;
+        * means of this execution: `model_seconds`, in which a server answered; `queue_seconds`, in
+          which calls waited for their turn; `frames_decoded`; `decoding_seconds`, of all threads;
+          and `seconds` in all. They are small if replies and frames came from the cache.
 
     Raises:
-        InputError: If the table lacks a column.
+        InputError: If the table lacks a column, or has no rows.
 
     Examples:
         >>> table = ak.statistics.costs(rows)
@@ -228,36 +233,43 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
     """
     import pandas as pd
 
-    return pd.DataFrame(
-        [{**values, **cost_of(group)} for values, group in groups(rows, by, NEEDED)]
-    )
+    table = []
+    for group_values, group in groups(rows, by, NEEDED):
+        table.append({**group_values, **cost_of(group)})
+    return pd.DataFrame(table)
 
 
 def cost_of(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of `costs` for the rows of one group."""
     videos = _videos(rows)
     found: dict[str, Any] = {"questions": len(rows), "videos": len(videos)}
-    has_usd = {"usd", "video_usd"} <= set(rows.columns) and bool(rows["usd"].notna().all())
-    for name in (*COUNTED, *(["usd"] if has_usd else [])):
+    amounts = list(COUNTED)
+    if {"usd", "video_usd"} <= set(rows.columns) and rows["usd"].notna().all():
+        amounts.append("usd")
+    for name in amounts:
         own = rows[name] - rows[f"video_{name}"]
         of_videos = videos[f"video_{name}"]
         found[f"question_{name}"] = float(own.mean())
-        found[f"video_{name}"] = float(of_videos.mean()) if len(videos) else 0.0
+        found[f"video_{name}"] = 0.0 if videos.empty else float(of_videos.mean())
         found[name] = float((own.sum() + of_videos.sum()) / len(rows))
     for name in SHARED:
         if {name, f"video_{name}"} <= set(rows.columns):
             own = rows[name] - rows[f"video_{name}"]
             found[name] = float((own.sum() + videos[f"video_{name}"].sum()) / len(rows))
-    found |= {name: float(rows[name].mean()) for name in OF_THIS_RUN if name in rows}
-    return {**found, "seconds": float(rows["seconds"].mean())}
+    for name in (*OF_THIS_RUN, "seconds"):
+        if name in rows:
+            found[name] = float(rows[name].mean())
+    return found
 
 
 def _videos(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each video that a method was asked about, with what it cost once.
+    """Return one row for each video that a method was asked about, with the cost of preparing it.
 
     A question that failed before the video was open has no fingerprint and cost the video nothing.
     """
     known = rows[(rows["fingerprint"] != "") | (rows["video_calls"] > 0)]
-    keys = [name for name in ("method", "model", "video", "fingerprint") if name in rows.columns]
+    keys = ["method", "video", "fingerprint"]
+    if "model" in rows:
+        keys.append("model")
     columns = [name for name in rows.columns if name.startswith("video_")]
     return known.groupby(keys, sort=False)[columns].max().reset_index()

@@ -1,7 +1,7 @@
 """Why a wrong answer is wrong: rules on a run's trace and the known truth (paper §5, Appendix A).
 
-The paper sorts failures by hand. Here each failure mode is a rule that can be tested. The rules use
-which frames the agents were shown and which of them became evidence.
+The paper sorts failures by hand. Here each failure mode is a rule that can be tested, about the
+frames that the agents were shown and those of them that became evidence.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ COLUMNS = (
     *("unseen", "overlooked", "mistaken", "premature", "latched", "stop"),
 )
 """Columns of a table of failures."""
-SHOWN, TRUTH_PX = 16, 320
-"""The most frames on a sheet of the evidence; side of a frame of the truth in pixels."""
+MOST_SHOWN = 16
+"""The most frames on a sheet of the evidence."""
+TRUTH_PX = 320
+"""Side of a frame on a sheet of the truth, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +74,23 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """Return in one line whether the answer is right, and what is wrong with the evidence."""
-        missing = [clock(start_s) for start_s, _ in sorted((*self.unseen, *self.overlooked))]
         facts = ["all moments that matter were kept"]
+        missing = sorted((*self.unseen, *self.overlooked))
         if missing:
-            facts = [f"nothing was kept of {', '.join(missing)}"]
+            facts = [f"nothing was kept of {_starts(missing)}"]
         if self.unseen:
-            times = ", ".join(clock(start_s) for start_s, _ in self.unseen)
-            facts.append(f"{times} was never shown")
+            facts.append(f"{_starts(self.unseen)} was never shown")
         if self.mistaken:
             labels = ", ".join(f"[{label}]" for label in self.mistaken)
             facts.append(f"{labels} shows another moment")
         if self.latched:
             facts.append("the subtitles name the given answer")
-        told = f"wrong by {self.mode}" if self.mode else "right"
-        return f"{told}: {'; '.join(facts)}"
+        verdict = f"wrong by {self.mode}" if self.mode else "right"
+        return f"{verdict}: {'; '.join(facts)}"
+
+
+def _starts(spans_s: Iterable[Span]) -> str:
+    return ", ".join(clock(start_s) for start_s, _ in spans_s)
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,8 @@ class FailureMode:
 
     @property
     def kept(self) -> Sheet:
-        """A sheet of the run's evidence: the most confident frames, at most SHOWN."""
-        return replace(self.result.sheet, scratchpad=self.result.evidence.surest(SHOWN))
+        """A sheet of the run's evidence: the MOST_SHOWN most confident frames."""
+        return replace(self.result.sheet, scratchpad=self.result.evidence.surest(MOST_SHOWN))
 
     def row(self) -> dict[str, Any]:
         """Return the failure as a row of a table, without the column `who`."""
@@ -181,8 +186,7 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
     """Return failures as a tidy table, one row each.
 
     Args:
-        found: Failures by the name of the model or method that failed, which becomes the column
-            `who`.
+        found: Failures by the name of the model or method that failed, which is the column `who`.
 
     Examples:
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
@@ -194,7 +198,8 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
 
     rows = []
     for name, failures in found.items():
-        rows += [{"who": name, **failure.row()} for failure in failures]
+        for failure in failures:
+            rows.append({"who": name, **failure.row()})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -228,15 +233,15 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
     unseen = list[Span]()
     overlooked = list[Span]()
     for position in positions:
-        if _any_within(evidence_s, position):
+        if any(_is_in(time_s, position) for time_s in evidence_s):
             continue
-        if _any_within(shown_s, position):
+        if any(_is_in(time_s, position) for time_s in shown_s):
             overlooked.append(position)
         else:
             unseen.append(position)
     mistaken = list[str]()
     for item in result.evidence:
-        if not any(_any_within([item.timestamp_s], position) for position in positions):
+        if not any(_is_in(item.timestamp_s, position) for position in positions):
             mistaken.append(item.label)
     premature = result.stop == "sufficient" and bool(unseen or overlooked)
     latched = _is_latched(question, result)
@@ -261,29 +266,30 @@ def _shown_times(result: Result, cache: Cache | None) -> list[float]:
     for shown in replay.pictures(result.trace, result.sheet.video, cache or default_cache()):
         match shown.picture:
             case View() as view:
-                times_s.update(
-                    time_s for index, time_s in enumerate(view.moments) if index not in view.dead
-                )
+                for cell, time_s in enumerate(view.moments):
+                    if cell not in view.dead:
+                        times_s.add(time_s)
             case Still() as still:
                 times_s.add(still.time_s)
     return sorted(times_s)
 
 
-def _any_within(times_s: Iterable[float], position: Span) -> bool:
-    return any(position[0] <= time_s < position[1] for time_s in times_s)
+def _is_in(time_s: float, position: Span) -> bool:
+    return position[0] <= time_s < position[1]
 
 
 def _is_latched(question: Question, result: Result) -> bool:
+    """Return whether the subtitles at the positions name the given answer and not the true one."""
     if question.kind != "choice" or result.prediction is None or result.is_right:
         return False
     assert question.answer is not None
     lines = list[str]()
     for position in question.positions_s:
-        said = result.sheet.video.subtitles.between(*position)
-        lines += [line.text for line in said]
+        for line in result.sheet.video.subtitles.between(*position):
+            lines.append(line.text)
     spoken = " ".join(lines).casefold()
-    answers = (question.in_words(answer) for answer in (result.prediction, question.answer))
-    given, true = (without_article(answer).casefold() for answer in answers)
+    given = without_article(question.in_words(result.prediction)).casefold()
+    true = without_article(question.in_words(question.answer)).casefold()
     return given in spoken and true not in spoken
 
 

@@ -1,8 +1,8 @@
-"""`ask_each`: one question of each of many films, as a table with one row a film."""
+"""`ask_each`: asks one question of each of many films; its table has one row a film."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -74,14 +74,10 @@ def ask_each(
     asked = as_question(question, choices, kind)
     if asked.answer is not None:
         raise InputError("A question that is asked of each film has no one true answer.")
-    cases = [
-        Case(
-            question=replace(asked, id=f"{number:05d} {film.name}"[:200]),
-            video=film.name,
-            opened=partial(_itself, part),
-        )
-        for number, (film, part) in enumerate(zip(collection.films, collection.parts, strict=True))
-    ]
+    cases = list[Case]()
+    for film, part in zip(collection.films, collection.parts, strict=True):
+        own = replace(asked, id=f"{len(cases):05d} {film.name}"[:200])
+        cases.append(Case(own, video=film.name, opened=partial(_itself, part)))
     rows = evaluate(
         cases,
         vlm=vlm,
@@ -95,8 +91,9 @@ def ask_each(
     if any(film.began for film in collection.films):
         rows.insert(0, "began", [str(film.began or "") for film in collection.films])
     if asked.kind == "when":
-        rows.insert(0, "end_s", _edges(rows["prediction"], 1))
-        rows.insert(0, "start_s", _edges(rows["prediction"], 0))
+        starts_s, ends_s = zip(*map(_first_span, rows["prediction"]), strict=True)
+        rows.insert(0, "end_s", list(ends_s))
+        rows.insert(0, "start_s", list(starts_s))
     return rows
 
 
@@ -104,10 +101,9 @@ def _itself(video: Video) -> Video:
     return video
 
 
-def _edges(predictions: Iterable[Any], side: int) -> list[float | None]:
-    """Return the start (0) or the end (1) of the first interval of each prediction."""
-    edges = list[float | None]()
-    for prediction in predictions:
-        spans_s = spans_of(prediction)
-        edges.append(spans_s[0][side] if spans_s else None)
-    return edges
+def _first_span(prediction: Any) -> tuple[float | None, float | None]:
+    """Return the first interval of a prediction; no times if it has none."""
+    spans_s = spans_of(prediction)
+    if not spans_s:
+        return None, None
+    return spans_s[0]

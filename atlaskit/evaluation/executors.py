@@ -1,7 +1,7 @@
-"""`on_threads` and `on_ray`: run cases in parallel, each node of a cluster with its own cache.
+"""`on_threads` and `on_ray`: run cases in parallel, in this process or on a cluster.
 
-An executor runs several cases in parallel and yields the index and the row of each as it finishes.
-Knows nothing of methods, models and the columns of rows.
+An executor yields the index and the row of each case as it finishes. It knows nothing of methods,
+models and the columns of rows.
 """
 
 from __future__ import annotations
@@ -66,20 +66,19 @@ def on_ray(
 ) -> Generator[tuple[int, Row]]:
     """Run the cases as Ray tasks.
 
-    The cluster is the one that this process has joined, the one at `address`, or a local one.
-
-    Each node has its own cache, in `nodes/NAME` below the driver's. Replies, and everything else
-    that a replay needs, are stored in the driver's cache as they arrive, and every node looks them
-    up there. So a lost node, or a later run on another cluster, repeats no call.
+    Each node has its own cache, in `nodes/NAME` below the driver's. Replies, and all else that a
+    replay needs, are stored in the driver's cache too as they arrive, and every node looks them up
+    there. So neither a lost node nor a later run on another cluster repeats a call.
 
     Args:
         cases: The cases to run.
         job: Makes the row of a case.
         parallel: Number of tasks at once.
         cache: The driver's cache, on disk.
-        lost: Makes the row of a case whose nodes were lost more than MAX_RETRIES times, from the
-            reason.
-        address: The cluster's address, if one is to be joined.
+        lost: Makes the row of a case that failed because its node was lost more than MAX_RETRIES
+            times; takes the case and the reason.
+        address: The address of the cluster to join; None for the one that this process has joined,
+            or else a local one.
 
     Yields:
         The index of a case and its row, in the order in which they finish.
@@ -94,17 +93,17 @@ def on_ray(
         )
     with _cluster(address) as ray:
         driver_cache = _driver_cache(ray, cache.directory)
-        task = _task(ray)
+        task = ray.remote(max_retries=MAX_RETRIES, scheduling_strategy="SPREAD")(_run_on_node)
         shared_job = ray.put((job, cache.is_refreshing))
+        nodes = cache.directory / "nodes"
         pending = list(enumerate(cases))[::-1]
         running: dict[Any, int] = {}
         try:
             while pending or running:
                 while pending and len(running) < parallel:
                     index, case = pending.pop()
-                    running[
-                        task.remote(shared_job, case, driver_cache, cache.directory / "nodes")
-                    ] = index
+                    started = task.remote(shared_job, case, driver_cache, nodes)
+                    running[started] = index
                 (done,), _ = ray.wait(list(running))
                 index = running.pop(done)
                 yield index, _row(ray, done, partial(lost, cases[index]))
@@ -124,12 +123,8 @@ def _driver_cache(ray: Any, directory: Path) -> Any:
     return actor.remote(directory)
 
 
-def _task(ray: Any) -> Any:
-    return ray.remote(max_retries=MAX_RETRIES, scheduling_strategy="SPREAD")(_run_on_node)
-
-
 def _row(ray: Any, task_id: Any, lost: Callable[[str], Row]) -> Row:
-    """Return the row of a finished task; an error of the job itself is raised."""
+    """Return the row of a finished task; raise the error of the job itself, if it had one."""
     try:
         row: Row = ray.get(task_id)
     except ray.exceptions.RayTaskError:
@@ -141,8 +136,8 @@ def _row(ray: Any, task_id: Any, lost: Callable[[str], Row]) -> Row:
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Any]:
-    """Yield Ray, connected to a cluster; afterwards, leave a cluster that was joined here."""
-    # Below `uv run`, Ray would send the folder to each worker, and refuse one below the project's.
+    """Yield Ray, connected to a cluster; leave it afterwards if it was joined here."""
+    # Under `uv run`, Ray would send the folder to each worker, and refuse a subfolder of a project.
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         import ray
@@ -151,15 +146,13 @@ def _cluster(address: str | None) -> Iterator[Any]:
         raise InputError(missing('engine="ray"', "ray>=2.40")) from error
     is_joined_here = not ray.is_initialized()
     if is_joined_here:
+        dashboard = None if address else False  # of a local cluster alone, since others have theirs
         try:
-            ray.init(
-                address=address, log_to_driver=False, include_dashboard=None if address else False
-            )
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise InputError(
-                f"The Ray cluster{f' at {address:.200}' if address else ''} cannot be joined: "
-                f"{str(error).splitlines()[0]}."
-            ) from error
+            ray.init(address=address, log_to_driver=False, include_dashboard=dashboard)
+        except Exception as error:  # what Ray raises if a node does not start has no other type
+            name = f"The Ray cluster at {address:.200}" if address else "The Ray cluster"
+            why = str(error).splitlines()[0]
+            raise InputError(f"{name} cannot be joined: {why}.") from error
     try:
         yield ray
     finally:
@@ -168,7 +161,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
 
 
 def _run_on_node(shared: tuple[Job, bool], case: Case, driver_cache: Any, nodes: Path) -> Row:
-    """Run a job with the cache of this node, which asks anew if the driver's cache does."""
+    """Run a job with the cache of this node, which is refreshing if the driver's is."""
     job, is_refreshing = shared
     cache = _NodeCache(nodes / _node_name(), driver_cache)
     return job(case, cache.refreshing() if is_refreshing else cache)
@@ -180,8 +173,10 @@ def _node_name() -> str:
     import ray
 
     node_id = ray.get_runtime_context().get_node_id()
-    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
-    name = next((node["NodeName"] for node in nodes if node["NodeID"] == node_id), node_id)
+    name = str(node_id)
+    for node in ray.nodes():  # type: ignore[no-untyped-call]
+        if node["NodeID"] == node_id:
+            name = node["NodeName"]
     return re.sub(r"[^\w.-]", "_", name)
 
 

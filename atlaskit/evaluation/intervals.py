@@ -2,8 +2,9 @@
 
 Questions about one video are correlated, so a cluster, not a question, is an observation.
 
-* `interval`, `interval_of_group_means`, `interval_of_ratio`: of a mean, of a mean of means, and of
-  a ratio of sums. `clustered` gives the standard error of any statistic, and `bounds` its interval.
+* `interval`, `interval_of_group_means`, `interval_of_ratio`: the interval of a mean, of a mean of
+  means, and of a ratio of sums.
+* `clustered`, `bounds`: the standard error of any statistic, and the interval that follows from it.
 * `paired`: a mean difference with its interval and the p-value that belongs to it.
 * `groups`, `check_columns`: the rows of an evaluation's table, by the values of some columns.
 """
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_ERROR = 1e-12
-"""A standard error up to which nothing varies but the rounding of numbers."""
+"""A standard error so small, relative to the statistic, comes from rounding: nothing varies."""
+NO_ROWS = "There are no rows, so there is no mean; check the filters that were applied."
 Values = Sequence[float] | NDArray[np.float64]
 
 
@@ -47,9 +49,9 @@ def interval(
 ) -> Interval:
     """Return the mean of values with its confidence interval.
 
-    It is that of the clustered standard error with the quantile of Student's t, with one degree of
-    freedom less than there are clusters, which holds for few clusters too (docs/evaluation.md);
-    see `bounds` for shares.
+    The standard error is clustered. It is multiplied by the quantile of Student's t with one degree
+    of freedom less than there are clusters, so that the interval holds for few clusters too
+    (docs/evaluation.md). `bounds` says how shares are treated.
 
     Args:
         values: One value a question.
@@ -61,7 +63,7 @@ def interval(
         The mean with its bounds; the bounds are nan if there is only one cluster.
 
     Raises:
-        InputError: If there are no values, or the level is not between 0 and 1.
+        InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
 
     Examples:
         >>> found = ak.statistics.interval([1, 0, 1, 1], ["a", "a", "b", "c"])
@@ -89,18 +91,26 @@ def interval_of_ratio(
         are_shares: Whether the ratio is from 0 to 1.
         level: Confidence level, between 0 and 1.
 
+    Returns:
+        The ratio with its bounds; the bounds are nan if there is only one cluster, or only one
+        whose weight is not 0.
+
     Raises:
-        InputError: If there are no values, or the level is not between 0 and 1.
+        InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
     """
     _check(values, level)
     if not np.sum(weights):
         return Interval(math.nan, math.nan, math.nan)
     ratio, error, count = _clustered_ratio(values, weights, clusters)
-    observations = len(values)
-    return Interval(
+    low, high = bounds(
         ratio,
-        *bounds(ratio, error, count, observations=observations, are_shares=are_shares, level=level),
+        error,
+        count,
+        observations=len(values),
+        are_shares=are_shares,
+        level=level,
     )
+    return Interval(ratio, low, high)
 
 
 def _clustered_ratio(
@@ -129,7 +139,7 @@ def interval_of_group_means(
         The mean with its bounds; the bounds are nan if there is only one cluster.
 
     Raises:
-        InputError: If there are no values, or the level is not between 0 and 1.
+        InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
     """
     _check(values, level)
     _, places = np.unique(np.asarray(clusters), return_inverse=True)
@@ -146,7 +156,8 @@ def interval_of_group_means(
         return mean
 
     mean, error = clustered(len(sizes), mean_of_means)
-    return Interval(mean, *bounds(mean, error, len(sizes), observations=len(values), level=level))
+    low, high = bounds(mean, error, len(sizes), observations=len(values), level=level)
+    return Interval(mean, low, high)
 
 
 class Paired(NamedTuple):
@@ -161,11 +172,11 @@ def paired(
 ) -> Paired:
     """Return the mean of paired differences with its interval and its p-value.
 
-    Both are of the clustered standard error and Student's t, so p is below 1 − level just where
-    the interval leaves out 0. If all differences are the same, nothing varies. For shares, both
-    then follow from the exact bound of the share of clusters that are different, which may be as
-    far off as can be: p is that of a sign test where all differences are 1. Otherwise there are
-    none.
+    Both follow from the clustered standard error and Student's t, so p is below 1 − level just
+    where the interval leaves out 0. If all differences are the same, nothing varies. For shares,
+    both then follow from the exact bound of the share of clusters that may differ from the others,
+    by as much as shares can: where all differences are 1, p is that of a sign test. For other
+    values, bounds and p are nan then.
 
     Args:
         gains: The difference of each question.
@@ -174,7 +185,10 @@ def paired(
         level: Confidence level, between 0 and 1.
 
     Returns:
-        The difference; bounds and p are nan if there are none.
+        The difference; bounds and p are nan with a single cluster, and as said above.
+
+    Raises:
+        InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
     """
     from scipy import stats
 
@@ -186,10 +200,10 @@ def paired(
         p = float(2 * stats.t.sf(abs(mean) / error, count - 1))
         low, high = bounds(mean, error, count, are_shares=False, level=level)
     elif are_shares:
-        other = exact_bounds(0, count, level)[1]
+        _, differing = exact_bounds(0, count, level)
         p = min(1.0, 2 * (1 + abs(mean)) ** -count)
-        low = mean - (1 + mean) * other
-        high = mean + (1 - mean) * other
+        low = mean - (1 + mean) * differing
+        high = mean + (1 - mean) * differing
     else:
         p = low = high = math.nan
     if are_shares:
@@ -209,17 +223,18 @@ def clustered(
             each.
 
     Returns:
-        The statistic of all clusters, and its error: nan for a single one, or where the statistic
-        is not defined without one of them.
+        The statistic of all clusters, and its error: nan for a single cluster, or where the
+        statistic is not defined without one of them.
     """
     whole = float(statistic(np.ones((1, count)))[0])
     if count < 2:
         return whole, math.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         without = statistic(1.0 - np.eye(count))
-    without = without[np.isfinite(without)]
     error = math.sqrt((count - 1) / count * float(((without - whole) ** 2).sum()))
-    return whole, error if error > NO_ERROR else 0.0
+    if error <= NO_ERROR * max(1.0, abs(whole)):
+        error = 0.0
+    return whole, error
 
 
 def bounds(
@@ -233,14 +248,13 @@ def bounds(
 ) -> tuple[float, float]:
     """Return the bounds of an estimate from its standard error and the number of clusters.
 
-    Those of a share are computed for its log-odds. Of a share of 0 or 1, in which nothing varies,
-    they are exact (Clopper and Pearson), with each cluster as one observation. Where all clusters
-    happen to have the same share, the error is 0 by chance; they are then exact for independent
-    observations.
+    The bounds of a share are computed for its log-odds. If it is 0 or 1, nothing varies, and they
+    are exact (Clopper and Pearson) with each cluster as one observation. If all clusters happen to
+    have the same share, the error is 0 by chance, and they are exact for independent observations.
     """
     from scipy import stats
 
-    if count < 2:
+    if count < 2 or math.isnan(error):
         return math.nan, math.nan
     reach = float(stats.t.ppf((1 + level) / 2, count - 1)) * error
     if not are_shares:
@@ -256,13 +270,19 @@ def bounds(
 
 def _share_of(odds: float) -> float:
     """Return the share with these log-odds."""
-    return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+    if odds < -700:  # below, exp overflows
+        return 0.0
+    return 1 / (1 + math.exp(-odds))
 
 
 def _check(values: Values, level: float) -> None:
     if not len(values):
+        raise InputError(NO_ROWS)
+    missing = int(np.isnan(np.asarray(values, float)).sum())
+    if missing:
         raise InputError(
-            "There are no rows, so there is no mean; check the filters that were applied."
+            f"{missing} of {len(values)} values are missing (NaN), so there is no mean: leave "
+            "them out."
         )
     if not 0 < level < 1:
         raise InputError(f"level must be a fraction between 0 and 1; got {level!r}.")
@@ -286,8 +306,8 @@ def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
     """Raise InputError if a table lacks one of the columns, or is none."""
     if not hasattr(rows, "columns"):
         raise InputError(
-            "A table of results is wanted, as ak.evaluate returns it and ak.read_rows opens a "
-            f"file; got {rows!r:.80}."
+            "Pass a table of results, as ak.evaluate returns it and ak.read_rows opens a file; "
+            f"got {rows!r:.80}."
         )
     missing = [name for name in names if name not in rows.columns]
     if missing:
@@ -300,8 +320,21 @@ def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
 def groups(
     rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the values of `by` and the rows of each group; without `by`, one group of all rows."""
-    names = [] if by is None else [by] if isinstance(by, str) else list(by)
+    """Yield the values of `by` and the rows of each group; without `by`, one group of all rows.
+
+    Rows that lack a value of `by` are in no group.
+
+    Raises:
+        InputError: The table lacks a column, or has no rows.
+    """
+    names = list(by or ())
+    if isinstance(by, str):
+        names = [by]
     check_columns(rows, [*names, *columns])
-    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
+    if rows.empty:
+        raise InputError(NO_ROWS)
+    if not names:
+        yield {}, rows
+        return
+    for key, group in rows.groupby(names, sort=True):
         yield dict(zip(names, key, strict=True)), group

@@ -1,7 +1,6 @@
-"""Builds one row of the table: asks one question with one method and lists result, cost and search
-columns.
+"""`case_row`: asks one question with one method, and returns the row of the table.
 
-Runs on a thread of this process or on a Ray node, so everything a row needs comes as an argument.
+It runs on a thread of this process or on a Ray node, so everything it needs comes as an argument.
 """
 
 from __future__ import annotations
@@ -47,48 +46,40 @@ COUNTS = (
 )
 """Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
 OF_VIDEO = ("calls", "tokens", "image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
-"""What is counted apart where it is paid once a video: columns `video_calls`, and so on. Tokens of
-text are those of the prompt that encode no image."""
+"""Amounts that have a column of their own, such as `video_calls`, for the part that is paid once a
+video. Tokens of text are those of the prompt that encode no image."""
 OF_RESULTS = frozenset(
     {
         *("id", "video", "question", "choices", "truth", "method", "kind", "category"),
         *("misleading_subtitle", "prediction", "answer", "score", "right", "trace"),
         *("estimated", "rounds", "checks", "evidence", "coverage", "depth", "k", "fingerprint"),
-        *(
-            "model_seconds",
-            "queue_seconds",
-            "frames_decoded",
-            "decoding_seconds",
-            "calls_paid",
-            "stop",
-            "failure",
-        ),
-        *("seconds", "question_tokens", "text_tokens", "usd", "video_usd"),
+        *("model_seconds", "queue_seconds", "frames_decoded", "decoding_seconds", "calls_paid"),
+        *("stop", "failure", "seconds", "question_tokens", "text_tokens", "usd", "video_usd"),
         *COUNTS,
         *(f"video_{name}" for name in OF_VIDEO),
     }
 )
-"""Columns that every row has of its own, whatever the columns of its dataset; but `positions`,
-which LongVideoBench has too."""
+"""Columns that a dataset may not have. `positions` is missing here, since LongVideoBench has it."""
 ASIDE = "aside"
-"""What a row brings beside its columns: `Aside`."""
+"""The key of a row under which its `Aside` is."""
 REFUSED = frozenset({401, 403, 404})
 """Statuses with which an endpoint refuses all calls alike: wrong key, or no such model or path."""
 
 
 class Aside(NamedTuple):
-    """What the evaluation is told of a question beside the columns of its row."""
+    """What `case_row` returns of a question beside the columns of its row."""
 
     refusal: str = ""
-    """Why no other question can be answered either; "" if they may."""
+    """Why all other questions would fail too; "" if they may succeed."""
     total: Usage = Usage()
     per_video: Usage = Usage()
+    """The part of the total that prepared the video, for all questions about it."""
     video: str = ""
-    """The fingerprint of what shares the preparation of the video."""
+    """The fingerprint of the video, whose questions share the preparation."""
     settings: Mapping[str, Any] = {}
     """All settings of the run, as they were resolved."""
     is_stopped: bool = False
-    """Whether the question was given up, since the evaluation's total is reached."""
+    """Whether the question was given up, because the evaluation's total is reached."""
 
 
 def case_row(
@@ -113,13 +104,13 @@ def case_row(
         answer: The method, a function with the signature of `ask`.
         vlm: A model, or a function that makes one for a world.
         settings: Keyword arguments of `answer`.
-        cancel: The row stops at its next model call once this is set.
+        cancel: The question stops at its next model call once this is set.
         traces: The folder to save the result in, if any.
-        prices: The prices of the row's columns of costs in USD, if any.
-        spending: What counts the calls against the evaluation's total, if it has one.
+        prices: The prices for the columns of costs in USD, if any.
+        spending: Counts the calls against the evaluation's total, if it has one.
 
     Returns:
-        The row, and under ASIDE what is no column of it.
+        The row, with an `Aside` under ASIDE.
 
     Raises:
         KeyboardInterrupt: If `cancel` is set.
@@ -134,16 +125,22 @@ def case_row(
         model.note(error)
         usage = getattr(error, "usage", Usage())
         row = failure_row(name, case, str(error), usage, now_s() - started_s, prices)
-        # An invalid setting makes every question fail alike; one bad video does not.
-        refusal = model.refusal or (str(error) if type(error) is InputError else "")
+        refusal = model.refusal
+        if not refusal and type(error) is InputError:
+            refusal = str(error)  # an invalid setting fails every question; a bad video does not
         return row | {ASIDE: Aside(refusal, total=usage)}
     by_role = dict[str, int]()
     for role, usage in result.usage.items():
-        by_role |= {f"{role}_{name}": count for name, count in _counts(usage).items()}
-    is_known = case.question.answer is not None
-    score = case.question.score(result.prediction) if is_known else math.nan
-    lost = next((call.failure for call in reversed(result.calls) if call.failure), "")
-    return {
+        for column, count in _counts(usage).items():
+            by_role[f"{role}_{column}"] = count
+    score = math.nan
+    if case.question.answer is not None:
+        score = case.question.score(result.prediction)
+    lost = ""  # a call that failed may have changed the answer, so the row says why
+    for call in result.calls:
+        lost = call.failure or lost
+    fingerprint = result.settings.get("video", "")
+    row = {
         **_question_columns(case, name),
         "prediction": result.prediction,
         "answer": result.answer_in_words,
@@ -152,7 +149,7 @@ def case_row(
         **_counts(result.total),
         "estimated": result.total.estimated,
         **by_role,
-        **_costs(result.total, result.per_video, result.settings.get("video", ""), prices),
+        **_costs(result.total, result.per_video, fingerprint, prices),
         "rounds": result.rounds,
         "checks": len(result.trace.of("review")),
         "evidence": len(result.evidence),
@@ -165,17 +162,19 @@ def case_row(
         "decoding_seconds": result.spent.decoding_s,
         "calls_paid": result.spent.calls,
         "stop": result.stop,
-        "failure": result.failure or lost,  # of any call: what was lost may have changed the answer
+        "failure": result.failure or lost,
         "seconds": now_s() - started_s,
         ASIDE: Aside(
-            model.refusal if result.prediction is None else "",
-            result.total,
-            result.per_video,
-            result.settings.get("video", ""),
-            result.settings,
+            refusal=model.refusal if result.prediction is None else "",
+            total=result.total,
+            per_video=result.per_video,
+            video=fingerprint,
+            settings=result.settings,
         ),
-        **({} if traces is None else {"trace": str(_save_result(result, traces))}),
     }
+    if traces is not None:
+        row["trace"] = str(_save_result(result, traces))
+    return row
 
 
 def failure_row(
@@ -187,17 +186,19 @@ def failure_row(
     prices: Prices | None = None,
 ) -> dict[str, Any]:
     """Return the row of a question that failed; it counts as wrong."""
-    costs = {**_counts(usage), **_costs(usage, Usage(), "", prices)}
-    no_answer = {
+    return {
+        **_question_columns(case, name),
         "prediction": None,
         "answer": "",
         "score": 0.0,
         "right": False,
-        **costs,
+        **_counts(usage),
+        **_costs(usage, per_video=Usage(), fingerprint="", prices=prices),
         "estimated": usage.estimated,
         "stop": "failed",
+        "failure": reason,
+        "seconds": seconds,
     }
-    return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}
 
 
 def _save_result(result: Result, folder: Path) -> Path:
@@ -230,45 +231,44 @@ def _question_columns(case: Case, name: str) -> dict[str, Any]:
 
 
 def _counts(usage: Usage) -> dict[str, int]:
-    return {name: getattr(usage, name) for name in COUNTS} | {
-        "text_tokens": usage.prompt_tokens - usage.image_tokens
-    }
+    counts: dict[str, int] = {name: getattr(usage, name) for name in COUNTS}
+    counts["text_tokens"] = usage.prompt_tokens - usage.image_tokens
+    return counts
 
 
 def _costs(
     total: Usage, per_video: Usage, fingerprint: str, prices: Prices | None
 ) -> dict[str, Any]:
-    """Return the columns that tell what is paid once a video from what is paid for each question.
+    """Return the columns that separate what is paid once a video from what each question costs.
 
-    The fingerprint says which rows share their calls: rows with the same `video` need not, since a
-    ten-hour variant of a video has a fingerprint of its own.
+    The fingerprint tells which rows share a video's preparation. The column `video` does not, since
+    a ten-hour variant of a video has a fingerprint of its own.
     """
-    usd = {} if prices is None else {"usd": prices.usd(total), "video_usd": prices.usd(per_video)}
-    return {
-        "fingerprint": fingerprint,
-        **{
-            f"video_{name}": amount
-            for name, amount in _counts(per_video).items()
-            if name in OF_VIDEO
-        },
-        "question_tokens": total.tokens - per_video.tokens,
-        **usd,
-    }
+    columns: dict[str, Any] = {"fingerprint": fingerprint}
+    for name, amount in _counts(per_video).items():
+        if name in OF_VIDEO:
+            columns[f"video_{name}"] = amount
+    columns["question_tokens"] = total.tokens - per_video.tokens
+    if prices is not None:
+        columns["usd"] = prices.usd(total)
+        columns["video_usd"] = prices.usd(per_video)
+    return columns
 
 
 @dataclass
 class _WatchedModel(ModelWrapper):
-    """A model that raises KeyboardInterrupt once it is cancelled, and notes why it refuses all.
+    """The model of one question, watched for three things.
 
-    Python delivers Ctrl-C only to the main thread, so the others need this.
+    It raises KeyboardInterrupt once the evaluation is cancelled, since Python delivers Ctrl-C to
+    the main thread alone. It counts calls against the total. It notes why a model refuses all.
     """
 
     cancel: threading.Event | None
     spending: Spending | None
     question: int
-    """The number of the question for `spending`."""
+    """The number under which `spending` counts the calls."""
     refusal: str = ""
-    """What every other question would meet too: a status or a kind of error; "" if nothing did."""
+    """A status or a kind of error that all other questions would meet too; "" if there was none."""
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Forward the call unless it is cancelled, or the total is reached; count what it cost."""

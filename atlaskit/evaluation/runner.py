@@ -1,7 +1,7 @@
 """`evaluate`: asks many questions with one method and returns a table with one row each (paper §4).
 
-Knows nothing of datasets: it takes `Case`s. Replies come from the cache where it has them, so an
-evaluation that was killed continues where it was, and repeating a finished one makes no call.
+It takes `Case`s and knows nothing of datasets. Replies that the cache has come from there, so an
+evaluation that was killed continues where it stopped, and repeating a finished one makes no call.
 Cases and settings are checked before the first question, so that a mistake in them costs no call.
 """
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 MOST_REFUSED = 3
 """Questions in a row that the model refuses alike, after which the evaluation stops."""
 COMPUTED = 2
-"""Most questions at once where no call waits for a server. Python computes in one thread at a time;
-sixteen take a third more processor time, since at each read of the cache another one goes on."""
+"""Most questions at once if no call waits for a server. Python computes in one thread at a time,
+and sixteen threads take a third more processor time, since each read of the cache switches them."""
 NEWS_S = 2.0
-"""Least seconds from one table so far to the next."""
+"""Least seconds between two calls of `on_rows`."""
 RESERVED = frozenset({"vlm", "cache"})
 """Settings of every method that `evaluate` passes itself."""
 
@@ -54,8 +54,8 @@ class EvaluationStopped(AtlasError):
     """The model refuses all questions alike, as with a wrong key, or the total is reached.
 
     Attributes:
-        table: The rows of the questions that were finished, those that failed included. The replies
-            are cached, so the same evaluation continues where it stopped.
+        table: The rows of the finished questions, those that failed included. The replies are
+            cached, so the same evaluation continues where it stopped.
     """
 
     def __init__(self, message: str, table: pd.DataFrame) -> None:
@@ -112,7 +112,7 @@ def evaluate(
         total: What all questions together may take; `budget=` of the settings is for each. A total
             counts what replies cost when they were generated, from the cache or not, and is
             exceeded by at most the calls in flight. Several evaluations can share a `Spending`. On
-            a cluster, it is compared after each question, not after each call.
+            a cluster it is checked after each question, not after each call.
         on_rows: Called with the rows so far after the first question, and then at most every two
             seconds, in this thread.
         scored: Whether all true answers must be known. If not, a question whose answer is unknown
@@ -143,15 +143,22 @@ def evaluate(
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     if answer is METHODS["video-rlm"]:
-        settings = {"search": "best", **settings}  # the table says what it was
+        settings = {"search": "best", **settings}  # the table names the default too
     cache = cache or default_cache()
     is_replay = settings.get("replay") is True
     if isinstance(vlm, str):
         vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
     worlds = {id(case.world): case for case in in_order}
     models = [model_for(vlm, case) for case in worlds.values()]
-    folder = None if traces is None else _trace_folder(Path(traces))
-    card = _attributes(name, models, settings)
+    folder = None
+    if traces is not None:
+        folder = _trace_folder(Path(traces))
+    card: dict[str, Any] = {
+        "method": name,
+        "models": sorted({model.name for model in models}),
+        "parameters": dict(models[0].parameters),
+        "settings": json_settings(settings),
+    }
     if prices is not None:
         card["prices"] = prices.recorded()
     asked = questions_card(in_order)
@@ -159,12 +166,13 @@ def evaluate(
         spending = total
     elif engine == "local":
         spending = Spending(total or Budget(), cache, repr([card, asked]))
-    else:  # each node pays, and this process does not see it
+    else:  # the nodes pay, and this process does not see it
         spending = Spending(total or Budget())
     job = partial(
         case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
     )
-    if engine == "local" and isinstance(method, str) and (is_replay or _are_programs(models)):
+    waits_for_no_server = is_replay or all(map(computes, models))
+    if engine == "local" and isinstance(method, str) and waits_for_no_server:
         parallel = min(parallel, COMPUTED)
     if engine == "ray":
         lost = partial(failure_row, name, prices=prices)
@@ -177,7 +185,7 @@ def evaluate(
     with closing(finished), _bar(len(in_order), name, models, progress) as bar:
         found.collect(finished, bar, on_rows)
     table = found.table()
-    failures = list[str]() if table.empty else table["failure"].tolist()
+    failures = found.failures
     servers = _servers(models) if found.is_live else []
     table.attrs = {
         **card,
@@ -201,7 +209,7 @@ def _check_run(engine: Engine, prices: Prices | None, total: Budget | Spending |
 
 
 def _servers(models: Iterable[Model]) -> list[dict[str, str]]:
-    """Return what answered for each endpoint, once."""
+    """Return the server behind each endpoint, once."""
     found = dict[int, dict[str, str]]()
     for model in models:
         client = getattr(model, "vlm", model)
@@ -244,11 +252,6 @@ def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result],
     return METHODS[method], method
 
 
-def _are_programs(models: Iterable[Model]) -> bool:
-    """Return whether no model waits for a server."""
-    return all(computes(model) for model in models)
-
-
 def _trace_folder(path: Path) -> Path:
     """Create the folder for results; return its absolute path, raise InputError if that fails."""
     try:
@@ -259,15 +262,17 @@ def _trace_folder(path: Path) -> Path:
 
 
 def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[None]:
-    """Return the progress bar of an evaluation, which names the method, and a single model."""
+    """Return the progress bar of an evaluation; it names the method, and the model if it is one."""
     names = {model.name for model in models}
-    desc = f"{name}, {printable(min(names), 40)}" if len(names) == 1 else name
-    return progress_bar(total=count, desc=desc, unit="question", disable=not progress)
+    label = name
+    if len(names) == 1:
+        label = f"{name}, {printable(min(names), 40)}"
+    return progress_bar(total=count, desc=label, unit="question", disable=not progress)
 
 
 @dataclass
 class _Collected:
-    """The rows of an evaluation as they finish, and what they bring beside their columns."""
+    """The rows of an evaluation and the settings of its runs, collected as questions finish."""
 
     cases: Sequence[Case]
     spending: Spending
@@ -281,18 +286,19 @@ class _Collected:
         bar: tqdm[None],
         on_rows: Callable[[pd.DataFrame], None] | None,
     ) -> None:
-        """Take the rows while the bar shows the progress.
+        """Collect the rows while the bar shows the progress.
 
-        It ends early if MOST_REFUSED questions in a row, as they finish, are refused alike, and
-        puts the last of them last; or if the total is reached.
+        It ends early if the total is reached, or if MOST_REFUSED questions in a row, as they
+        finish, are refused alike; the last of these becomes the last row.
         """
-        right = tokens = 0
+        right = 0
+        tokens = 0
         refused = list[str]()
         next_s = 0.0
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
             if aside.is_stopped and self.spending.was_reached:
-                continue  # of the others, those that the cache answers are finished
+                continue  # the cache may still answer the other questions
             if aside.is_stopped:
                 return
             self.rows[index] = row
@@ -304,8 +310,9 @@ class _Collected:
                 refused.append(aside.refusal)
             right += row["right"]
             tokens += row["tokens"]
-            told = f"{right / len(self.rows):.0%} right, {tokens:,} tokens"
-            bar.set_postfix_str(told, refresh=False)
+            bar.set_postfix_str(
+                f"{right / len(self.rows):.0%} right, {tokens:,} tokens", refresh=False
+            )
             bar.update()
             if on_rows is not None and now_s() >= next_s:
                 on_rows(self.table())
@@ -322,27 +329,27 @@ class _Collected:
         """Whether a call was paid for now."""
         return any(row.get("calls_paid", 0) > 0 for row in self.rows.values())
 
+    @property
+    def in_order(self) -> list[Row]:
+        """The rows in the order of their cases."""
+        return [self.rows[index] for index in sorted(self.rows)]
+
+    @property
+    def failures(self) -> list[str]:
+        """The failure of each row, "" for none."""
+        return [row["failure"] for row in self.in_order]
+
     def table(self) -> pd.DataFrame:
-        """Return the rows in the order of their cases."""
+        """Return the rows as a table."""
         from atlaskit.evaluation.frame import EvaluationRows
 
-        rows = [self.rows[index] for index in sorted(self.rows)]
+        rows = self.in_order
         table = EvaluationRows(rows)
         if rows:
             table["prediction"] = prediction_column([row["prediction"] for row in rows])
         if rows and self.has_traces:
             table["trace"] = [row.get("trace", "") for row in rows]
         return table
-
-
-def _attributes(name: str, models: list[Model], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return method, models and given settings as plain JSON values."""
-    return {
-        "method": name,
-        "models": sorted({model.name for model in models}),
-        "parameters": dict(models[0].parameters),
-        "settings": json_settings(settings),
-    }
 
 
 JSON_SCALARS = (str, int, float, bool, type(None))
@@ -352,18 +359,18 @@ def check_cases(cases: Sequence[Case], *, scored: bool = True) -> None:
     """Raise InputError if there are no cases, or an answer that is needed is unknown."""
     if not cases:
         raise InputError("There are no questions to ask: the list of cases is empty.")
-    unknown = next((case.question.id for case in cases if case.question.answer is None), None)
-    if scored and unknown is not None:
-        raise InputError(
-            f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out."
-        )
     for case in cases:
-        taken = next((name for name in case.facts if name in OF_RESULTS), None)
-        if taken is not None:
+        if scored and case.question.answer is None:
             raise InputError(
-                f"The questions have a column {taken!r}, and so has the table of results: "
-                "rename it."
+                f"The true answer to {case.question.id!r} is not known, so it cannot be scored; "
+                "leave it out."
             )
+        for name in case.facts:
+            if name in OF_RESULTS:
+                raise InputError(
+                    f"The questions have a column {name!r}, and so has the table of results: "
+                    "rename it."
+                )
 
 
 def check_settings(
@@ -381,21 +388,21 @@ def check_settings(
     if accepted is None:
         return
     offered = [setting for setting in accepted if setting not in reserved]
-    unknown = next((setting for setting in settings if setting not in offered), None)
-    if unknown is not None:
-        raise InputError(f"{name} has no setting {unknown!r:.80}; it has {', '.join(offered)}.")
+    for setting in settings:
+        if setting not in offered:
+            raise InputError(f"{name} has no setting {setting!r:.80}; it has {', '.join(offered)}.")
 
 
 def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as JSON scalars, each other value as its repr.
 
-    A search stands there as what it changes in the paper's; "best", which suits itself to the
-    model, by its name.
+    A search is recorded as the settings in which it differs from the paper's; "best", which adapts
+    to the model, by its name.
     """
     flat = dict(settings)
     if flat.get("search") == "paper" or isinstance(flat.get("search"), Search):
         flat |= named_search(flat.pop("search")).changed()
-    return {
-        name: value if isinstance(value, JSON_SCALARS) else repr(value)
-        for name, value in flat.items()
-    }
+    for name, value in flat.items():
+        if not isinstance(value, JSON_SCALARS):
+            flat[name] = repr(value)
+    return flat

@@ -1,4 +1,8 @@
-"""Writes tables: `save`, with the settings card beside it, and `so_far`, for unfinished ones."""
+"""Writes tables: `save`, with the settings card beside it.
+
+`so_far` is the place of an unfinished table. The functions are apart from `tables`, which reads
+tables, because a table that is read can save itself by them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,8 @@ if TYPE_CHECKING:
 def save(rows: pd.DataFrame, path: str | Path) -> None:
     """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings card beside it.
 
-    The card is `rows.csv.json`, and in words `rows.csv.txt`. Rows so far of this table are removed.
+    The card is `rows.csv.json`, and as text `rows.csv.txt`. Unfinished rows of this table, which an
+    interrupted evaluation left at `so_far(path)`, are removed.
 
     Raises:
         InputError: If the file has another suffix or cannot be written.
@@ -27,28 +32,32 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     target = check_path(path)
     # A prediction is an index, an interval, several intervals or text.
     plain = rows.assign(prediction=rows["prediction"].map(canonical_json))
-    texts = [name for name in plain if plain[name].map(lambda value: isinstance(value, str)).any()]
+    texts = list[str]()
+    for name in plain:
+        if plain[name].map(lambda value: isinstance(value, str)).any():
+            texts.append(name)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(
-            target,
-            plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False),
-        )
-        settings = with_servers(rows.attrs, target)
+        if target.suffix == ".csv":
+            write_whole(target, plain.to_csv(index=False))
+        else:
+            write_whole(target, plain.to_parquet(index=False))
+        settings = _with_servers(rows.attrs, target)
         card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
         write_whole(target.with_name(f"{target.name}.txt"), card_text(settings) + "\n")
-        partial = so_far(target)
+        unfinished = so_far(target)
         for suffix in ("", ".json", ".txt"):
-            partial.with_name(f"{partial.name}{suffix}").unlink(missing_ok=True)
+            unfinished.with_name(f"{unfinished.name}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
 
 
-def with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a card that still says what answered, where the cache has answered all now.
+def _with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return a card with the servers that answered, also if the cache has answered all this time.
 
-    That is on the card of the table that is replaced, if it is of the same models and questions.
+    They are then on the card of the table that is replaced, if that is of the same models and
+    questions.
     """
     run = card.get(OF_THE_RUN)
     if not isinstance(run, Mapping) or run.get("servers"):
@@ -57,18 +66,12 @@ def with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
         before = checked_card(read_json(read_whole(path.with_name(f"{path.name}.json"))))
     except (OSError, ValueError):
         return dict(card)
-    same = all(before.get(name) == card.get(name) for name in ("models", "asked", "parameters"))
-    servers = (before.get(OF_THE_RUN) or {}).get("servers") if same else None
-    return {**card, OF_THE_RUN: {**run, "servers": servers}} if servers else dict(card)
-
-
-def so_far(path: str | Path) -> Path:
-    """Return where the rows so far are of an evaluation whose table will be `path`.
-
-    An earlier, whole table stays until all questions are finished.
-    """
-    target = Path(path)
-    return target.with_stem(f"{target.stem}.so-far")
+    if any(before.get(name) != card.get(name) for name in ("models", "asked", "parameters")):
+        return dict(card)
+    servers = (before.get(OF_THE_RUN) or {}).get("servers")
+    if not servers:
+        return dict(card)
+    return {**card, OF_THE_RUN: {**run, "servers": servers}}
 
 
 def check_path(path: str | Path) -> Path:
@@ -81,3 +84,12 @@ def check_path(path: str | Path) -> Path:
     if target.suffix not in (".csv", ".parquet"):
         raise InputError(f"The file name of a table must end in .csv or .parquet; got {target}.")
     return target
+
+
+def so_far(path: str | Path) -> Path:
+    """Return where an unfinished evaluation keeps its rows, whose table will be `path`.
+
+    An earlier, whole table stays until all questions are finished.
+    """
+    target = Path(path)
+    return target.with_stem(f"{target.stem}.so-far")

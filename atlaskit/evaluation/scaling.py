@@ -1,14 +1,14 @@
 """The wall-clock time of a search by its number of workers (paper §4.4 and Fig. 6).
 
-* `by_workers`: measures the parallelism of one search, so questions run one at a time and every
-  model call is really made. To leave out what a cache would save anyway, each question runs twice
-  with each number of workers, and the second run is reported. By then its images are rendered, a
-  server that starts at the first call is up, and the server's prefix cache knows the prompts.
-  That holds for every number of workers, so no later one gains from an earlier one, but the
-  prefix cache helps more than in a first run: `cached_tokens` reports how many prompt tokens it
-  saved.
+* `by_workers`: measures the times, one question at a time.
 * `delayed`: a model that answers after a fixed time, to measure without a server.
 * `amdahl`, `speedup`, `conclusions`: the speedup and its bound, from those tables.
+
+Every model call is really made. Each question runs twice with each number of workers, and the
+second run is reported: by then its images are rendered, a server that starts at the first call is
+up, and the server's prefix cache holds the prompts. This is so for every number of workers, so none
+gains from an earlier one. The prefix cache helps more than in a first run; `cached_tokens` reports
+how many prompt tokens it saved.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.question import Question
+from atlaskit.environment.question import Question, Span
 from atlaskit.errors import InputError, check_whole
 from atlaskit.evaluation.runner import check_cases, check_settings, json_settings
 from atlaskit.evaluation.statistics import accuracy
@@ -64,7 +64,19 @@ TIMING = Kind("timing", 2, is_json(dict))
 WORKERS = (1, 3, 5, 7, 16)
 """The paper's numbers of workers, and 16, the most requests that one address gets at once."""
 RESERVED = frozenset({"vlm", "cache", "workers", "replay", "on_event"})
-"""Settings of `ask` that `by_workers` passes itself or does not allow."""
+"""Settings of `ask` that `by_workers` sets itself or does not allow."""
+SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
+BY_WORKERS_COLUMNS = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
+"""Columns of a measurement that speed-ups are computed from."""
+COLUMNS = [
+    *("workers", "questions", "seconds", "normalised_seconds", "low", "high", "speedup", "bound"),
+    *("serial_share", "score", "calls", "rounds", "busy", "call_seconds"),
+]
+"""Columns of a table of speed-ups."""
+SATURATED = 1.25
+"""A server is saturated if its throughput grows by less than this factor."""
+PARALLEL_ENOUGH = 1.5
+"""Saturation is judged only if at least this many times as many calls run in parallel."""
 
 
 class Measured(BaseModel):
@@ -87,8 +99,7 @@ class Measured(BaseModel):
     rounds: NonNegativeInt
     stop: str
     frames_decoded: NonNegativeInt
-    """Frames decoded while the clock ran: 0 unless the model answers differently the second
-    time."""
+    """Frames decoded in the second run: 0 unless the model answers differently there."""
     seconds: NonNegativeFloat
     serial_seconds: NonNegativeFloat
     worker_calls: NonNegativeInt
@@ -117,9 +128,9 @@ def by_workers(
 ) -> pd.DataFrame:
     """Ask every question with each number of workers, one question at a time, and return the times.
 
-    Replies are neither taken from a cache nor stored in one. The measurements are: running the same
-    line again makes no model call and returns the same table. A run in which a call failed is not
-    stored. Nothing else should run on the machine while it measures.
+    Replies are neither taken from a cache nor stored in one, but measurements are: the same call
+    again makes no model call and returns the same table. A run in which a call failed is not
+    stored. Nothing else should run on the machine meanwhile.
 
     Args:
         cases: The questions with their videos; the true answers must be known.
@@ -154,7 +165,8 @@ def by_workers(
     check_cases(in_order)
     check_settings("by_workers", ask, settings, RESERVED)
     settings = {"search": "paper", **settings}
-    vlm = as_model(vlm, cache) if isinstance(vlm, str) else vlm
+    if isinstance(vlm, str):
+        vlm = as_model(vlm, cache)
     models = [model_for(vlm, case) for case in in_order]
     cache = (cache or default_cache()).watched()
 
@@ -193,7 +205,7 @@ def _worker_counts(workers: Collection[int]) -> tuple[int, ...]:
 
 @dataclass
 class _TimedQuestion:
-    """A question that is asked with several numbers of workers; they share the rendered images."""
+    """A question that is asked with several numbers of workers, which share its images."""
 
     question: Question
     video: Video
@@ -257,8 +269,8 @@ class _TimedQuestion:
         return measured, any(call.failure for call in result.calls)
 
     def _key(self, workers: int) -> str:
-        # Without the processor and the version of atlaskit, so that a replay finds what another
-        # machine measured; the entry names both. Without the address: `refresh` measures another.
+        # The processor and the version of atlaskit are left out (the entry names both), so that a
+        # replay finds what another machine measured. So is the address: `refresh` measures anew.
         return TIMING.key(
             question=self.question.to_json(),
             video=self.video.fingerprint,
@@ -271,15 +283,18 @@ class _TimedQuestion:
 
 
 def serial_s(calls: Iterable[Call], seconds: float) -> float:
-    """Return in how many of a run's seconds no worker's call ran.
+    """Return the seconds of a run in which no worker's call ran.
 
     Examples:
         >>> ak.scaling.serial_s(result.calls, seconds=60.0) <= 60.0
         True
     """
-    spans = ((call.began_s, call.ended_s) for call in calls if call.role == "worker")
-    covered = DeadZones().add_all(span for span in spans if span[0] < span[1])
-    return sum(end_s - start_s for start_s, end_s in covered.outside(0, seconds))
+    busy = list[Span]()
+    for call in calls:
+        if call.role == "worker" and call.began_s < call.ended_s:
+            busy.append((call.began_s, call.ended_s))
+    idle = DeadZones().add_all(busy).outside(0, seconds)
+    return sum(end_s - start_s for start_s, end_s in idle)
 
 
 def processor() -> str:
@@ -289,38 +304,13 @@ def processor() -> str:
         >>> ak.scaling.processor().endswith("cores")
         True
     """
-    lines = cpuinfo().splitlines()
-    name = next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
-    )
-    return f"{name or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-
-
-def __dir__() -> list[str]:
-    """List the public names only."""
-    return __all__
-
-
-SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
-BY_WORKERS_COLUMNS = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
-"""Columns of a measurement that speed-ups are computed from."""
-COLUMNS = [
-    "workers",
-    "questions",
-    "seconds",
-    "normalised_seconds",
-    "low",
-    "high",
-    "speedup",
-    "bound",
-    "serial_share",
-]
-COLUMNS += ["score", "calls", "rounds", "busy", "call_seconds"]
-"""Columns of a table of speed-ups."""
-SATURATED = 1.25
-"""A server is saturated if its throughput grows by less than this factor."""
-PARALLEL_ENOUGH = 1.5
-"""Saturation is judged only if at least this many times as many calls run in parallel."""
+    name = platform.processor() or platform.machine()
+    for line in cpuinfo().splitlines():
+        field, _, value = line.partition(":")
+        if field.strip() == "model name" and value.strip():
+            name = value.strip()
+            break
+    return f"{name}, {os.cpu_count()} cores"
 
 
 def amdahl(share: float, more: Any) -> Any:
@@ -367,15 +357,15 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    missing = next((name for name in BY_WORKERS_COLUMNS if name not in table.columns), None)
-    if missing is not None or not len(table):
-        fault = "has no rows" if missing is None else f"lacks the column {missing!r}"
-        raise InputError(f"The table {fault}; pass a table of by_workers.")
+    for name in BY_WORKERS_COLUMNS:
+        if name not in table.columns:
+            raise InputError(f"The table lacks the column {name!r}; pass a table of by_workers.")
+    if table.empty:
+        raise InputError("The table has no rows; pass a table of by_workers.")
     tables = []
-    for name, group in _models(table):
-        gains = accuracy(group, "workers", column="normalised_seconds").rename(
-            columns={"mean": "normalised_seconds"}
-        )
+    for model, group in _models(table):
+        gains = accuracy(group, "workers", column="normalised_seconds")
+        gains = gains.rename(columns={"mean": "normalised_seconds"})
         groups = group.groupby("workers", sort=True)
         for column in ("seconds", "score", "calls", "rounds"):
             gains[column] = groups[column].mean().to_numpy()
@@ -387,9 +377,8 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
         )
         gains["busy"] = sums["worker_seconds"] / (sums["seconds"] - sums["serial_seconds"])
         gains["call_seconds"] = sums["worker_seconds"] / sums["worker_calls"]
-        tables.append(gains.assign(**name))
-    names = ["model"] if "model" in table.columns else []
-    return pd.concat(tables, ignore_index=True)[[*names, *COLUMNS]]
+        tables.append(gains.assign(**model))
+    return pd.concat(tables, ignore_index=True)[[*model, *COLUMNS]]
 
 
 def conclusions(table: pd.DataFrame) -> list[str]:
@@ -407,13 +396,13 @@ def conclusions(table: pd.DataFrame) -> list[str]:
         True
     """
     sentences = []
-    for name, gains in _models(speedup(table)):
+    for model, gains in _models(speedup(table)):
         first = gains.iloc[0]
         last = gains.iloc[-1]
         more = last["busy"] / first["busy"]
         slower = last["call_seconds"] / first["call_seconds"]
         sentence = (
-            f"{name.get('model', 'The search')}: {last['workers']:.0f} workers are "
+            f"{model.get('model', 'The search')}: {last['workers']:.0f} workers are "
             f"{last['speedup']:.2f} times as fast as {first['workers']:.0f} at equal workload, "
             f"Amdahl's bound is {last['bound']:.2f}"
         )
@@ -446,9 +435,9 @@ def _models(table: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]
 class Delayed(ModelWrapper):
     """A model whose every reply takes at least `latency_s` seconds.
 
-    Any number of calls run in parallel, as with a server that is never saturated, so that what the
-    search cannot do in parallel is its own limit. Name and parameters include the delay, so that no
-    cached reply of one passes for the other's.
+    Any number of calls run in parallel, as on a server that is never saturated, so that only the
+    search itself limits the speed-up. Name and parameters include the delay, so that the cache
+    keeps its replies apart from the model's own.
 
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more.
@@ -489,9 +478,12 @@ class Delayed(ModelWrapper):
 
 
 def delayed(vlm: Model | str | MakesModel, latency_s: float) -> Model | MakesModel:
-    """Return a model with a latency; or, for worlds, a function that makes one.
+    """Return a model with a latency; or, for worlds, a function that makes one for each.
 
-    Of a class of oracles, it makes oracles whose replies take so long.
+    Args:
+        vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
+            for each, such as a class of oracles.
+        latency_s: The least seconds that a reply takes.
 
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
@@ -502,16 +494,22 @@ def delayed(vlm: Model | str | MakesModel, latency_s: float) -> Model | MakesMod
         >>> ak.ask(video, question, vlm=slow, cache=ak.Cache(None)).is_right
         True
     """
-    vlm = as_model(vlm) if isinstance(vlm, str) else vlm
+    if isinstance(vlm, str):
+        vlm = as_model(vlm)
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return Delayed(cast(Model, vlm), latency_s)
     return partial(_delayed_for_world, cast(MakesModel, vlm), latency_s)
 
 
 def without_delay(model: Model) -> Model:
-    """Return the model behind a delay; any other model as it is."""
+    """Return the model behind a delay; any other model unchanged."""
     return model.model if isinstance(model, Delayed) else model
 
 
 def _delayed_for_world(make_model: MakesModel, latency_s: float, world: Any) -> Model:
     return Delayed(make_model(world), latency_s)
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -57,7 +57,7 @@ COMPUTE = (
     "rounds",
     "evidence",
 )
-"""Columns with the cost of a question and what it is spent on (paper, Appendix C)."""
+"""Columns with the cost of a question and its parts (paper, Appendix C)."""
 QUANTILES = (0.1, 0.5, 0.9)
 """Quantiles of `tokens` that `compute` reports."""
 
@@ -72,7 +72,8 @@ def accuracy(
     """Return the mean of a column with its confidence interval.
 
     For questions with choices, the mean of `score` is the accuracy; for when-questions, it is the
-    mean temporal IoU.
+    mean temporal IoU. A row without a value does not count: a question whose true answer is not
+    known has no score, and a question that failed has no columns of a search, such as `rounds`.
 
     Args:
         rows: Table of `evaluate`.
@@ -81,11 +82,12 @@ def accuracy(
         level: Confidence level.
 
     Returns:
-        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`,
-        `videos`, `mean`, `low`, `high`.
+        One row for each group, or a single row without `by`. Columns: those of `by`, `questions`
+        and `videos` (how many count), `mean`, `low`, `high`. Rows that lack a value of `by` are in
+        no group.
 
     Raises:
-        InputError: If the table lacks a column.
+        InputError: If the table lacks a column, or has no rows.
 
     Examples:
         >>> ak.statistics.accuracy(rows)[["questions", "mean"]].to_dict("records")
@@ -96,16 +98,31 @@ def accuracy(
 
     table = []
     for group_values, group in groups(rows, by, [column, "video"]):
-        sizes = {"questions": len(group), "videos": group["video"].nunique()}
-        are_shares = column in SHARES
-        mean = interval(
-            group[column].to_numpy(float),
-            group["video"].tolist(),
-            are_shares=are_shares,
-            level=level,
-        )
-        table.append({**group_values, **sizes, **mean._asdict()})
+        counted = group[_has_value(group, column)]
+        sizes = {"questions": len(counted), "videos": counted["video"].nunique()}
+        table.append({**group_values, **sizes, **_mean(group, column, level)._asdict()})
     return pd.DataFrame(table)
+
+
+def _mean(rows: pd.DataFrame, column: str, level: float) -> Interval:
+    """Return the mean of a column over the rows that have a value; nan if none of them has."""
+    counted = rows[_has_value(rows, column)]
+    if counted.empty:
+        return Interval(math.nan, math.nan, math.nan)
+    return interval(
+        counted[column].to_numpy(float),
+        counted["video"].tolist(),
+        are_shares=column in SHARES,
+        level=level,
+    )
+
+
+def _has_value(rows: pd.DataFrame, column: str) -> pd.Series:
+    """Return which rows have a value; without a known answer, a question is not right or wrong."""
+    found = rows[column].notna()
+    if column == "right" and "score" in rows:
+        found &= rows["score"].notna()
+    return found
 
 
 def breakdown(
@@ -121,7 +138,7 @@ def breakdown(
 
     Returns:
         One row for each value of `by`, sorted by the mean of the first table, best first. Columns:
-        `by`, and for each table by its name `… n`, `… mean`, `… low`, `… high`; they are missing
+        `by`, and for each table `NAME n`, `NAME mean`, `NAME low`, `NAME high`; they are missing
         where a table has no such question.
 
     Raises:
@@ -134,12 +151,13 @@ def breakdown(
     """
     if not tables:
         raise InputError("There are no tables to break down; pass at least one.")
-    joined = None
+    found = []
     for name, rows in tables.items():
         means = accuracy(rows, by, column=column, level=level).drop(columns="videos").set_index(by)
-        means.columns = [f"{name} {'n' if each == 'questions' else each}" for each in means.columns]
-        joined = means if joined is None else joined.join(means, how="outer")
-    assert joined is not None
+        found.append(means.rename(columns={"questions": "n"}).add_prefix(f"{name} "))
+    joined = found[0]
+    for means in found[1:]:
+        joined = joined.join(means, how="outer")
     first_mean = f"{next(iter(tables))} mean"
     return joined.sort_values(
         first_mean, ascending=False, kind="stable", na_position="last"
@@ -160,7 +178,7 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
         them out.
 
     Raises:
-        InputError: If the table lacks a column.
+        InputError: If the table lacks a column, or has no rows.
 
     Examples:
         >>> table = ak.statistics.compute(rows)
@@ -172,14 +190,10 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
     columns = [*COMPUTE, "seconds"]
     table = []
     for group_values, group in groups(rows, by, columns):
-        quantiles = group["tokens"].quantile(list(QUANTILES))
-        spread = {
-            f"tokens {share:.0%}".replace("%", " %"): float(value)
-            for share, value in quantiles.items()
-        }
-        table.append(
-            {**group_values, "questions": len(group), **group[columns].mean().to_dict(), **spread}
-        )
+        row = {**group_values, "questions": len(group), **group[columns].mean().to_dict()}
+        for share, value in group["tokens"].quantile(list(QUANTILES)).items():
+            row[f"tokens {100 * share:.0f} %"] = float(value)
+        table.append(row)
     return pd.DataFrame(table)
 
 
@@ -198,7 +212,7 @@ def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd
         and the `mean` and the standard `deviation` over questions of the share, in [0, 1].
 
     Raises:
-        InputError: If the table lacks a column.
+        InputError: If the table lacks a column, or has no rows.
 
     Examples:
         >>> table = ak.statistics.prefix_hits(rows)
@@ -238,7 +252,8 @@ def exponent(
         level: Confidence level.
 
     Returns:
-        b with its interval, clustered by the values of `cluster`.
+        b with its interval, clustered by the values of `cluster`; the bounds are nan if some
+        duration has the questions of one cluster alone.
 
     Raises:
         InputError: If there are fewer than two durations, a mean is not positive, or the table
@@ -253,14 +268,14 @@ def exponent(
     check_columns(rows, [column, cluster, "duration_s"])
     durations, duration_index = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
     _, cluster_index = np.unique(rows[cluster].to_numpy(), return_inverse=True)
-    if len(durations) < 2 or durations[0] <= 0:
+    if len(durations) < 2 or not (durations > 0).all():  # NaN is not above 0
         raise InputError(
             f"The growth of {column} needs two or more durations, all positive; these rows have "
             f"{len(durations)}."
         )
     cluster_count = int(cluster_index.max()) + 1
     sums = np.zeros((cluster_count, len(durations)))
-    sizes = np.zeros((cluster_count, len(durations)))
+    sizes = np.zeros_like(sums)
     np.add.at(sums, (cluster_index, duration_index), rows[column].to_numpy(float))
     np.add.at(sizes, (cluster_index, duration_index), 1.0)
     x = np.log(durations) - np.log(durations).mean()
@@ -276,12 +291,8 @@ def exponent(
             f"The mean of {column} must be positive at every duration; otherwise it has no "
             "exponent."
         )
-    return Interval(slope, *bounds(slope, error, cluster_count, are_shares=False, level=level))
-
-
-def __dir__() -> list[str]:
-    """List the public names only."""
-    return __all__
+    low, high = bounds(slope, error, cluster_count, are_shares=False, level=level)
+    return Interval(slope, low, high)
 
 
 class Comparison(NamedTuple):
@@ -301,13 +312,15 @@ class Comparison(NamedTuple):
     only_second: int
     """Number of questions that only the second method answers correctly."""
     p: float
-    """p-value of the test that the interval inverts: below 0.05 just where it leaves out 0."""
+    """p-value of the test that the interval inverts: below 0.05 exactly if it leaves out 0."""
 
 
 def compare(
     first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95
 ) -> Comparison:
     """Compare two methods on the same questions, paired by `id` and `video`.
+
+    A question for which one of them has no value does not count.
 
     Args:
         first: Table of `evaluate` with the first method.
@@ -340,10 +353,16 @@ def compare(
             f"Both tables must have the same questions; they have {len(first)} and {len(second)} "
             f"questions and share {len(pairs)}."
         )
-    gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
-    difference, p = paired(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
-    first_right = pairs["right_first"].to_numpy(bool)
-    second_right = pairs["right_second"].to_numpy(bool)
+    gains = pairs[f"{column}_second"].astype(float) - pairs[f"{column}_first"].astype(float)
+    known = gains.notna()
+    difference, p = paired(
+        gains[known].to_numpy(),
+        pairs.loc[known, "video"].tolist(),
+        are_shares=column in SHARES,
+        level=level,
+    )
+    first_right = pairs.loc[known, "right_first"].to_numpy(bool)
+    second_right = pairs.loc[known, "right_second"].to_numpy(bool)
     only_first = int((first_right & ~second_right).sum())
     only_second = int((second_right & ~first_right).sum())
     return Comparison(*difference, only_first, only_second, p)
@@ -392,40 +411,53 @@ def comparison(
     references = {tuple(values.values()): group for values, group in groups(tables[to], by, needed)}
     table = []
     for method, rows in tables.items():
-        found = list(groups(rows, by, needed))
-        if {tuple(values.values()) for values, _ in found} != references.keys():
+        found = {tuple(values.values()): values for values, _ in groups(rows, by, needed)}
+        if found.keys() != references.keys():
             raise InputError(
                 f"{method} and {to} must have the same values of {by}; ask both the same questions."
             )
-        for values, group in found:
-            reference = None if method == to else references[tuple(values.values())]
-            table.append({"method": method, **values, **_compared(group, reference, column, level)})
+        for values, group in groups(rows, by, needed):
+            row = _mean_and_costs(group, column, level)
+            if method != to:
+                reference = references[tuple(values.values())]
+                row |= _difference(reference, group, column, level)
+            table.append({"method": method, **values, **row})
     compared = pd.DataFrame(table)
     compared.attrs = {"to": to, "level": level}
     return compared
 
 
-def _compared(
-    rows: pd.DataFrame, reference: pd.DataFrame | None, column: str, level: float
-) -> dict[str, Any]:
-    """Return a row of `comparison`; without a reference, its differences are missing."""
+def _mean_and_costs(rows: pd.DataFrame, column: str, level: float) -> dict[str, Any]:
+    """Return a row of `comparison` in which the differences are missing."""
     cost = cost_of(rows)
-    sizes = {name: cost.pop(name) for name in ("questions", "videos")}
-    mean = interval(
-        rows[column].to_numpy(float),
-        rows["video"].tolist(),
-        are_shares=column in SHARES,
-        level=level,
-    )
-    found = None if reference is None else compare(reference, rows, column=column, level=level)
+    mean = _mean(rows, column, level)
     return {
-        **sizes,
+        "questions": cost.pop("questions"),
+        "videos": cost.pop("videos"),
         column: mean.mean,
         "low": mean.low,
         "high": mean.high,
-        "difference": math.nan if found is None else found.difference,
-        "difference_low": math.nan if found is None else found.low,
-        "difference_high": math.nan if found is None else found.high,
-        "p": math.nan if found is None else found.p,
+        "difference": math.nan,
+        "difference_low": math.nan,
+        "difference_high": math.nan,
+        "p": math.nan,
         **cost,
     }
+
+
+def _difference(
+    reference: pd.DataFrame, rows: pd.DataFrame, column: str, level: float
+) -> dict[str, float]:
+    """Return the columns of `comparison` that compare with the rows of another method."""
+    found = compare(reference, rows, column=column, level=level)
+    return {
+        "difference": found.difference,
+        "difference_low": found.low,
+        "difference_high": found.high,
+        "p": found.p,
+    }
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

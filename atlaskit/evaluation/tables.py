@@ -1,18 +1,17 @@
 """Evaluation tables: on disk, joined, and in parts.
 
-The settings are in a file of their own next to the table, `rows.csv.json` for `rows.csv`, so that
-a table stays with the settings that produced it.
+The settings card is a file beside the table, `rows.csv.json` for `rows.csv`, so that a table stays
+with the settings that produced it.
 
-* `save`, `load`, `so_far`, `newest`, `joined`: tables as Parquet or CSV, of one method or
-  several.
-* `shard`, `merged`: parts of a benchmark for machines without a cluster, and their table.
+* `save`, `load`, `so_far`, `newest`, `joined`: tables as Parquet or CSV, of one method or several.
+* `shard`, `merged`: parts of a benchmark for machines without a cluster, and their whole table.
 * `failed`, `replaced`, `with_retried`: questions that are asked again.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -69,11 +68,11 @@ def newest(path: str | Path) -> tuple[Path, int]:
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Read a table of results, with its settings in `attrs` as far as it has a card.
+    """Read a table of results; if it has a settings card, that is in `attrs`.
 
-    Without a card, as `rows.to_csv("rows.csv")` or a spreadsheet leaves it, it needs the columns
-    `id`, `video` and `score` alone; a warning tells what is missing. It is a DataFrame, whose
-    `save` writes it again.
+    A table without a card, as `rows.to_csv("rows.csv")` or a spreadsheet writes it, needs only the
+    columns `id`, `video` and `score`; a warning names what is missing. The result is a DataFrame,
+    whose `save` writes it again.
 
     Raises:
         InputError: It cannot be read, or is no table of results.
@@ -99,18 +98,19 @@ def load(path: str | Path) -> pd.DataFrame:
         if card is None:
             rows = _completed(rows, source)
         else:
-            rows.attrs = {name: value for name, value in card.items() if name != TEXT}
+            rows.attrs = dict(card)
+            del rows.attrs[TEXT]
         _check_columns(rows)
         predictions = _predictions(rows, is_ours=card is not None)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        told = reason(error).rstrip(".")
-        raise InputError(f"{source} is not a saved evaluation: {told}.") from error
-    answered = prediction_column([as_answered(value) for value in predictions])
+        fault = reason(error).rstrip(".")
+        raise InputError(f"{source} is not a saved evaluation: {fault}.") from error
+    answered = prediction_column(list(map(as_answered, predictions)))
     return EvaluationRows(rows.assign(prediction=answered)).with_card(rows.attrs)
 
 
 def _card_of(table: Path) -> dict[str, Any] | None:
-    """Return the card beside a table; None where there is a table and no card."""
+    """Return the card beside a table; None if a table has none."""
     path = table.with_name(f"{table.name}.json")
     if table.is_file() and not path.exists():
         return None
@@ -124,30 +124,29 @@ def _read_csv(text: str, separator: str, texts: Sequence[str]) -> pd.DataFrame:
     if any(line.count(separator) > limits.COMMAS for line in text.splitlines()):
         raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
     columns = pd.read_csv(StringIO(text), sep=separator, nrows=0).columns
+    empty = {name: [""] for name in columns if name not in texts}
     return pd.read_csv(
         StringIO(text),
         sep=separator,
         dtype=dict.fromkeys(texts, str),
         nrows=limits.TABLE_ROWS + 1,
         keep_default_na=False,
-        na_values={name: [""] for name in columns if name not in texts},
+        na_values=empty,
     )
 
 
 def _completed(rows: pd.DataFrame, source: Path) -> pd.DataFrame:
-    """Return a table without a card with the columns that are read, and say what is missing."""
-    lacking = [name for name in ("id", "video", "score") if name not in rows]
-    if lacking:
-        listed = ", ".join(printable(str(name), 40) for name in rows.columns[:8])
-        raise ValueError(f"it has no column {lacking[0]!r}, but {listed}")
-    usual = {
-        "method": source.stem,
-        "failure": "",
-        "stop": "",
-        "prediction": None,
-    }
-    absent = [name for name in usual if name not in rows]
-    rows = rows.assign(**{name: usual[name] for name in absent})
+    """Return a table that has no card with all columns that are read; warn of those it lacks."""
+    for name in ("id", "video", "score"):
+        if name not in rows:
+            listed = ", ".join(printable(str(column), 40) for column in rows.columns[:8])
+            raise ValueError(f"it has no column {name!r}, but {listed}")
+    absent = list[str]()
+    usual = {"method": source.stem, "failure": "", "stop": "", "prediction": None}
+    for name, value in usual.items():
+        if name not in rows:
+            absent.append(name)
+            rows = rows.assign(**{name: value})
     if "right" not in rows:
         rows = rows.assign(right=rows["score"] >= RIGHT_FROM)
     rows.attrs = {}
@@ -167,15 +166,17 @@ def _predictions(rows: pd.DataFrame, *, is_ours: bool) -> list[Any]:
         if len(predictions) != len(rows):
             raise ValueError("a prediction is more than one value")
         return predictions
-    return [_prediction_of(value) for value in rows["prediction"]]
+    return list(map(_prediction_of, rows["prediction"]))
 
 
 def _prediction_of(value: Any) -> Any:
-    """Return a prediction as pandas wrote it: a number, intervals, or text."""
+    """Return a prediction from what pandas wrote of it: a number, intervals, or text."""
     if value is None or value != value:  # NaN is not itself
         return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if not isinstance(value, str):
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        return value
     try:
         return read_json(value.replace("(", "[").replace(",)", "]").replace(")", "]"))
     except ValueError:
@@ -197,12 +198,12 @@ def _check_columns(rows: pd.DataFrame) -> None:
 
 
 def own_trace(trace: str, folder: Path) -> Path:
-    """Return the path of a row's run, which a table names, if it is in a folder.
+    """Return the path of the saved run that a row names, if it lies in a folder.
 
-    A table from elsewhere may name any file of this machine.
+    It is checked because a table from elsewhere may name any file of this machine.
 
     Raises:
-        InputError: It lies outside the folder.
+        InputError: The path lies outside the folder.
     """
     shown = printable(trace, 200)
     try:
@@ -229,15 +230,18 @@ def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         The only table; or all rows in the order of the tables, with the `attrs` of each under
         `methods`.
     """
-    import pandas as pd
-
     if len(tables) == 1:
         return next(iter(tables.values()))
-    rows = pd.concat(
-        [table.assign(prediction=table["prediction"].astype(object)) for table in tables.values()]
-    )
+    rows = _concatenated(tables.values())
     rows.attrs = {"methods": {name: table.attrs for name, table in tables.items()}}
     return rows.reset_index(drop=True)
+
+
+def _concatenated(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several tables; predictions stay as they are, also beside None."""
+    import pandas as pd
+
+    return pd.concat([table.astype({"prediction": object}) for table in tables])
 
 
 def prediction_column(predictions: list[Any]) -> Any:
@@ -251,13 +255,14 @@ def prediction_column(predictions: list[Any]) -> Any:
 
 
 QUESTION = ["method", "id", "video"]
-"""The columns that a row of a table has for itself."""
+"""The columns that tell the rows of a table apart."""
 SHARD = "shard"
-"""Where a card names the part: `number`, `of`, the `places` of its questions, and the `whole`."""
+"""The part of a card that describes a shard: its `number`, `of` how many, the `places` of its
+questions in the benchmark, and the card of the questions of the `whole` benchmark."""
 
 
 def shard(cases: Benchmark, number: int, of: int) -> tuple[Benchmark, dict[str, Any]]:
-    """Return one of several parts of a benchmark, and what its card says of the part.
+    """Return one of several parts of a benchmark, and the part of its card under SHARD.
 
     All questions about a video are in one part, since they share what is prepared once a video.
 
@@ -278,15 +283,15 @@ def shard(cases: Benchmark, number: int, of: int) -> tuple[Benchmark, dict[str, 
             places.append(place)
     if not places:
         raise InputError(
-            f"Shard {number} of {of} has no question: there are {len(turn)} videos; take fewer "
-            "shards."
+            f"Shard {number} of {of} has no question, because there are only {len(turn)} videos: "
+            "take fewer shards."
         )
     part = replace(cases, cases=tuple(cases.cases[place] for place in places))
     return part, {"number": number, "of": of, "places": places, "whole": questions_card(cases)}
 
 
 def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the table of a whole benchmark from those of its shards.
+    """Return the table of a whole benchmark, made of those of its shards.
 
     Args:
         tables: The tables of all shards, by the names of their files.
@@ -295,8 +300,6 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         InputError: A table is of no shard, a shard is missing or there twice, or two were made with
             different settings.
     """
-    import pandas as pd
-
     by_number: dict[int, str] = {}
     for name, table in tables.items():
         part = table.attrs.get(SHARD)
@@ -309,9 +312,9 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         by_number[part["number"]] = name
     first = next(iter(tables))
     count = tables[first].attrs[SHARD]["of"]
-    missing = [str(number) for number in range(1, count + 1) if number not in by_number]
+    missing = sorted(set(range(1, count + 1)) - by_number.keys())
     if missing:
-        raise InputError(f"Of {count} shards, these are missing: {', '.join(missing)}.")
+        raise InputError(f"Of {count} shards, these are missing: {', '.join(map(str, missing))}.")
     for name, table in tables.items():
         _check_alike(first, tables[first].attrs, name, table.attrs, "Run one of them again.")
     rows = []
@@ -319,23 +322,22 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         methods = list(dict.fromkeys(table["method"]))
         places = table.attrs[SHARD]["places"] * len(methods)
         rows.append(table.assign(_method=table["method"].map(methods.index), _place=places))
-    whole = pd.concat([each.astype({"prediction": object}) for each in rows])
-    whole = whole.sort_values(["_method", "_place"], kind="stable").drop(
-        columns=["_method", "_place"]
-    )
+    order = ["_method", "_place"]
+    whole = _concatenated(rows).sort_values(order, kind="stable").drop(columns=order)
     cards = [tables[by_number[number]].attrs for number in sorted(by_number)]
     whole.attrs = _joined_cards(cards, cards[0][SHARD]["whole"])
     return whole.reset_index(drop=True)
 
 
 def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the card of a whole table from those of its parts."""
-    same = {name: value for name, value in cards[0].items() if name not in (SHARD, OF_THE_RUN)}
+    """Return the card of a whole table, made of those of its parts."""
+    same = dict(cards[0])
+    same.pop(SHARD, None)
+    same.pop(OF_THE_RUN, None)
     if "methods" in same:
-        methods = {
-            name: _joined_cards([card["methods"][name] for card in cards], asked)
-            for name in same["methods"]
-        }
+        methods = dict[str, Any]()
+        for name in same["methods"]:
+            methods[name] = _joined_cards([card["methods"][name] for card in cards], asked)
         return {**same, "methods": methods}
     models = set[str]()
     for card in cards:
@@ -350,16 +352,18 @@ def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) 
 
 
 def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
-    """Return what all shards of a table have in common."""
-    asked = card[SHARD]["whole"] if SHARD in card else asked
+    """Return the part of a card that all shards of a table have in common."""
+    if SHARD in card:
+        asked = card[SHARD]["whole"]
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
-    apart = (SHARD, OF_THE_RUN, "settings in full", "command", "asked again", "methods")
-    same = {name: value for name, value in card.items() if name not in apart}
+    same = dict(card)
+    for name in (SHARD, OF_THE_RUN, "settings in full", "command", "asked again"):
+        same.pop(name, None)
     models = set[str]()
     for model in card["models"]:
-        kind, colon, _ = model.partition(":")  # an oracle has one name a world
-        models.add(kind if colon and kind == "oracle" else model)
+        is_oracle = model.startswith("oracle:")  # which has another name in each world
+        models.add("oracle" if is_oracle else model)
     return {
         **same,
         "models": sorted(models),
@@ -371,11 +375,11 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
 def _check_alike(
     one: str, card: Mapping[str, Any], other: str, card_of_other: Mapping[str, Any], cure: str
 ) -> None:
-    """Raise InputError if two tables, by their names, were made with different settings."""
-    for setting, *values in differences(_alike(card), _alike(card_of_other)):
-        first, second = (printable(str(value), 80) for value in values)
+    """Raise InputError, with its cure, if two named tables were made with different settings."""
+    for setting, first, second in differences(_alike(card), _alike(card_of_other)):
+        values = f"{printable(str(first), 80)} and {printable(str(second), 80)}"
         raise InputError(
-            f"{one} and {other} have different settings: {setting} is {first} and {second}. {cure}"
+            f"{one} and {other} have different settings: {setting} is {values}. {cure}"
         )
 
 
@@ -387,11 +391,11 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
         again: The new rows, by method.
 
     Raises:
-        InputError: They were asked with other settings than the table.
+        InputError: The table has no card, or the new rows have other settings.
     """
     if not earlier.attrs:
         raise InputError(
-            "The table has no card, so it is not known how it was made: write another table."
+            "The table has no card, so its settings are not known: write another table."
         )
     cards = earlier.attrs.get("methods", {})
     for method, rows in again.items():
@@ -406,10 +410,10 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
 
 
 def replaced(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return a table with some rows, by method, in place of its own to the same questions."""
+    """Return a table in which new rows, by method, replace the rows of the same questions."""
     import pandas as pd
 
-    rows = pd.concat([each.astype({"prediction": object}) for each in (*again.values(), earlier)])
+    rows = _concatenated([*again.values(), earlier])
     newest = rows.drop_duplicates(QUESTION).set_index(QUESTION, drop=False)
     return newest.loc[pd.MultiIndex.from_frame(earlier[QUESTION])].reset_index(drop=True)
 

@@ -1,11 +1,11 @@
-"""Run one notebook headless with papermill, here or in a process of its own.
+"""Runs one notebook headless with papermill, in this process or in another.
 
-* `run_notebook`: runs it in its own folder. Papermill only warns about a parameter that the
+* `run_notebook`: runs a notebook in its own folder. Papermill only warns about a parameter that the
   notebook does not declare; here it is an error.
-* `Console`: what it prints while it runs. On a terminal, output appears as the kernel sends it;
-  in a log file, each state that a progress bar leaves behind is one line.
-* `run_apart`: runs it in another process, and returns what its cells print, so that several can
-  run at a time and their outputs do not mix.
+* `Console`: shows what a notebook prints while it runs. On a terminal, output appears as the kernel
+  sends it. In a log file, a progress bar becomes one line.
+* `run_apart`: runs a notebook in another process and returns its output, so that the outputs of
+  notebooks that run at the same time do not mix.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 CELL_TIMEOUT_S = 3600
 BAR_SIZE = {"TQDM_NCOLS": "100", "TQDM_NROWS": "20"}
-"""Environment variables from which tqdm takes the size of a terminal."""
+"""Environment variables from which tqdm, the progress bar, takes the size of a terminal."""
 FIGURES = "figures_dir"
-"""The parameter that names the folder a notebook writes its figures and tables to."""
+"""The parameter that names the folder for a notebook's figures and tables."""
 
 
 class NotebookError(AtlasError):
@@ -47,25 +47,22 @@ def declared_in(path: Path) -> dict[str, str]:
 
     if not path.is_file():
         raise InputError(f"There is no notebook {path}.")
+    if path.suffix != ".ipynb":
+        raise InputError(f"The name of a notebook ends in .ipynb; got {path}.")
     try:
         declared = papermill.inspect_notebook(str(path))
         return {name: str(each["default"]) for name, each in declared.items()}
-    except (
-        ValueError,
-        KeyError,
-    ) as error:  # not JSON, not a notebook, or without a kernel language
+    except (ValueError, KeyError) as error:  # no JSON, no notebook, or no language of a kernel
         raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
 
 
 def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = None) -> Path:
-    """Execute a notebook, print what its cells print, and return the path of the executed copy.
-
-    Sections and output appear as the notebook reaches them.
+    """Execute a notebook, print its sections and output as they come, and return the executed copy.
 
     Args:
         path: The notebook.
         out: Folder for the executed copy, created if missing. It is also the default of a parameter
-            `figures_dir`, so that everything that belongs to one run lies in one folder.
+            `figures_dir`, so that all files of one run lie in one folder.
         parameters: Values that override those of the cell tagged `parameters`.
 
     Raises:
@@ -104,9 +101,8 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
                 coalesce_streams=True,  # keeps only the last state of a progress bar
                 execution_timeout=CELL_TIMEOUT_S,
                 store_widget_state=False,
-                extra_arguments=[
-                    "--IPKernelApp.log_level=50"
-                ],  # hides warnings about loopback and the final signal
+                # hides warnings about the loopback address and the final signal
+                extra_arguments=["--IPKernelApp.log_level=50"],
             )
     except PapermillExecutionError as error:
         raise NotebookError(
@@ -125,10 +121,12 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
 def _bars_of_fixed_width() -> Iterator[None]:
     """Let kernels draw progress bars of one width.
 
-    A kernel measures the terminal it was started from, and keeps what it drew in the executed copy.
+    Without this, a bar has the width of the terminal that started the kernel, and so the executed
+    copy depends on that terminal.
     """
-    added = {name: value for name, value in BAR_SIZE.items() if name not in os.environ}
-    os.environ.update(added)
+    added = BAR_SIZE.keys() - os.environ.keys()
+    for name in added:
+        os.environ[name] = BAR_SIZE[name]
     try:
         yield
     finally:
@@ -144,11 +142,11 @@ class Console:
     """The terminal or log file that shows a running notebook.
 
     A section is shown when its first cell starts, and again while nothing else is printed, so that
-    a cell that takes minutes is not taken for one that hangs.
+    a reader sees that a long cell still runs.
 
     Attributes:
-        stdout: File that takes what the kernel writes to its standard output.
-        stderr: File that takes what the kernel writes to its standard error.
+        stdout: File for the standard output of the kernel.
+        stderr: File for the standard error of the kernel.
     """
 
     def __init__(self, task: str, heartbeat_s: float = 2 * HEARTBEAT_S) -> None:
@@ -160,7 +158,8 @@ class Console:
         """
         self._lock = threading.RLock()
         self._shown_s = time.monotonic()
-        self.stdout, self.stderr = KernelStream(self, sys.stdout), KernelStream(self, sys.stderr)
+        self.stdout = KernelStream(self, sys.stdout)
+        self.stderr = KernelStream(self, sys.stderr)
         self._progress = Progress(task)
         self._section = "starting the kernel"
         self._heartbeat_s = heartbeat_s
@@ -171,7 +170,8 @@ class Console:
         """Show the section that a cell begins, if any; nbclient calls this for each cell."""
         if cell["cell_type"] != "markdown":
             return
-        if headings := HEADING.findall(cell["source"]):
+        headings = HEADING.findall(cell["source"])
+        if headings:
             with self._lock:
                 self._section = headings[-1]
                 self._show_section()
@@ -221,9 +221,9 @@ class Console:
 class KernelStream:
     """A file that shows one of the kernel's output streams.
 
-    The kernel is no terminal, so its progress bars end lines by a carriage return. A terminal shows
-    them in place; in a log file only the last state before a line ends, or before something else is
-    printed, becomes a line.
+    A progress bar in a kernel overwrites its line with carriage returns. A terminal shows this in
+    place. In a log file, only the last state of the line is written, when the line ends or before
+    something else is printed.
     """
 
     def __init__(self, console: Console, target: TextIO) -> None:
@@ -237,7 +237,7 @@ class KernelStream:
         if self._target.isatty():
             self._console.print(text, self._target)
         elif ended:
-            self._console.print("".join(f"{_last_state(line)}\n" for line in ended), self._target)
+            self._console.print("\n".join([*map(_last_state, ended), ""]), self._target)
         return len(text)
 
     def flush(self) -> None:
@@ -245,10 +245,10 @@ class KernelStream:
 
     def end_line(self) -> None:
         """End the line that was begun; the kernel may still send later states of it."""
-        if (state := _last_state(self._line)) and not self._target.isatty():
-            self._console.print(f"{state}\n", self._target)
-        elif state:
-            self._console.print("\n", self._target)
+        state = _last_state(self._line)
+        if state:
+            shown = "" if self._target.isatty() else state
+            self._console.print(f"{shown}\n", self._target)
         self._line = ""
 
 
@@ -258,7 +258,7 @@ def _last_state(line: str) -> str:
 
 
 def run_apart(path: Path, out: Path, parameters: Mapping[str, Any]) -> str:
-    """Execute a notebook in another process and return what that printed.
+    """Execute a notebook in another process and return its output.
 
     Args:
         path: The notebook.
@@ -281,15 +281,15 @@ def run_apart(path: Path, out: Path, parameters: Mapping[str, Any]) -> str:
     )
     if done.returncode:
         print(done.stdout, end="", flush=True)
-        lines = done.stderr.strip().splitlines() or [
-            f"{path.name} ended with status {done.returncode}."
-        ]
+        lines = done.stderr.strip().splitlines()
+        if not lines:
+            raise NotebookError(f"{path.name} ended with status {done.returncode}.")
         raise NotebookError(lines[-1])
     return done.stdout
 
 
 def main(path: str, out: str, parameters: str) -> str | None:
-    """Run one notebook; return the reason if it fails."""
+    """Run one notebook; return the error message if it fails."""
     try:
         run_notebook(Path(path), Path(out), json.loads(parameters))
     except AtlasError as error:

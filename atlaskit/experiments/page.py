@@ -1,15 +1,15 @@
-"""The results page, and the record of the runs that it shows.
+"""The results page of notebooks that ran headless, and the record of their runs.
 
-* `NotebookRun`: what is kept of one execution of a notebook, in `index.json` beside the page. Of
-  each file that a run wrote, it holds the hash, so a file that something else has overwritten
-  since is never shown with the settings of the earlier run.
-* `captions`: the sentence that a notebook says about each figure that it saves. A paragraph that
-  begins with "**Figure.**", in the Markdown cell directly before the cell that draws the figure,
-  says what it shows and what the paper claims.
-* `page`: one section a notebook, as one HTML file. The figures, small, are part of the file, so
-  it opens anywhere without a network, and shows the figures of its own run even if other runs
-  write to the same folder later. Tables are in the executed notebook and in the CSV files, to
-  which it links. All text is escaped.
+* `NotebookRun`: the record of one execution of a notebook, in `index.json` beside the page. It has
+  the hash of each file that the run wrote, so a file that was overwritten later is never shown with
+  the settings of the earlier run.
+* `captions`: the captions of a notebook's figures. A caption is a paragraph that begins with
+  "**Figure.**", in the Markdown cell directly before the cell that draws the figure. It says what
+  the figure shows and what the paper claims.
+* `write_index`: the page, with one section for each notebook. It is one HTML file with small copies
+  of the figures, so it opens anywhere without a network, and shows the figures of its own runs even
+  if other runs write to the same folder later. It links to the tables. All text is escaped.
+* `write_html`: an executed notebook as HTML. It loads nothing and runs no script.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ import base64
 import csv
 import hashlib
 import json
+import platform
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from atlaskit.errors import printable
+from atlaskit.errors import InputError, printable
+from atlaskit.experiments.notebook import declared_in
 
 RECORD = "index.json"
 """File beside the page that lists the runs on it."""
@@ -38,18 +43,18 @@ class NotebookRun:
     """One execution of a notebook."""
 
     name: str
-    """Name of the notebook's file, without the suffix."""
+    """Name of the notebook's file, without its suffix."""
     title: str
     when: str
     seconds: float
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings shared by all notebooks of one `run_all`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Values of all the parameters that the notebook declares."""
+    """Values of all parameters that the notebook declares."""
     files: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file it wrote, by the file's name relative to the page."""
     captions: Mapping[str, str] = field(default_factory=dict)
-    """A sentence on each figure that it saves, by the name of the figure's file without suffix."""
+    """The caption of each figure that it saves, by the name of the figure's file without suffix."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Version of each program that it depends on."""
     failure: str = ""
@@ -57,31 +62,30 @@ class NotebookRun:
 
     def is_intact(self, out: Path) -> bool:
         """Return whether all files of the run are still in a folder as the run left them."""
-        return all(
-            (out / name).is_file() and digest(out / name) == kept
-            for name, kept in self.files.items()
-        )
+        for name, hashed in self.files.items():
+            path = out / name
+            if not path.is_file() or digest(path) != hashed:
+                return False
+        return True
 
     def is_like(self, other: NotebookRun) -> bool:
-        """Return whether two runs had the same settings and the same version of the kit."""
-        return (dict(self.settings), self.versions.get("atlaskit")) == (
-            dict(other.settings),
-            other.versions.get("atlaskit"),
-        )
+        """Return whether two runs had the same settings and the same version of atlaskit."""
+        is_same_version = self.versions.get("atlaskit") == other.versions.get("atlaskit")
+        return is_same_version and dict(self.settings) == dict(other.settings)
 
 
 def made_since(out: Path, name: str, since_s: float) -> list[str]:
     """Return the names of the files in `out` that a notebook wrote since a time.
 
-    A file belongs to the notebook if its name starts with the notebook's; `since_s` is in seconds
+    A file belongs to the notebook if its name begins with the notebook's; `since_s` is in seconds
     since the epoch, compared with modification times.
     """
-    files = (
-        path
-        for path in out.glob(f"{name}*")
-        if path.stem == name or path.stem.startswith(f"{name}_")
-    )
-    return sorted(path.name for path in files if path.is_file() and path.stat().st_mtime >= since_s)
+    names = list[str]()
+    for path in out.glob(f"{name}*"):
+        is_own = path.stem == name or path.stem.startswith(f"{name}_")
+        if is_own and path.is_file() and path.stat().st_mtime >= since_s:
+            names.append(path.name)
+    return sorted(names)
 
 
 def digest(path: Path) -> str:
@@ -93,32 +97,28 @@ def digest(path: Path) -> str:
 def read_record(out: Path) -> list[NotebookRun]:
     """Return the runs listed beside the page; none if the list is missing or unreadable."""
     try:
-        runs = [
-            NotebookRun(**each) for each in json.loads((out / RECORD).read_text(encoding="utf-8"))
-        ]
-        return [each for each in runs if _is_sound(each)]
+        stored = json.loads((out / RECORD).read_text(encoding="utf-8"))
+        return [run for run in [NotebookRun(**each) for each in stored] if _is_sound(run)]
     except (OSError, ValueError, TypeError):
         return []
 
 
-def write_record(out: Path, runs: Iterable[NotebookRun]) -> None:
+def write_record(out: Path, runs: Sequence[NotebookRun]) -> None:
     """Write the list of runs beside the page."""
-    (out / RECORD).write_text(
-        json.dumps([asdict(each) for each in runs], indent=1) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(list(map(asdict, runs)), indent=1)
+    (out / RECORD).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _is_sound(run: NotebookRun) -> bool:
     """Return whether a run from a file has the types of its fields and names files of the folder.
 
-    An older version of the kit listed the names of files without hashes.
+    An older version of atlaskit listed the names of files without hashes.
     """
-    tables = (run.settings, run.parameters, run.files, run.captions, run.versions)
-    if not all(isinstance(each, dict) for each in tables) or not isinstance(
-        run.seconds, int | float
-    ):
-        return False
-    return all(Path(name).name == name for name in run.files)
+    for table in (run.settings, run.parameters, run.files, run.captions, run.versions):
+        if not isinstance(table, dict):
+            return False
+    is_inside = all(Path(name).name == name for name in run.files)
+    return is_inside and isinstance(run.seconds, int | float)
 
 
 LEAD = "**Figure.**"
@@ -126,10 +126,10 @@ PARAGRAPH = re.compile(rf"^{re.escape(LEAD)}\s+(.+?)\s*(?:\n\s*\n|\Z)", re.MULTI
 
 
 def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the sentence on each figure, by the name that the figure is saved under.
+    """Return the caption of each figure, by the name under which the figure is saved.
 
-    A figure without a sentence is missing. With several figures in one cell, the first sentence is
-    on the first figure, and so on.
+    A figure without a caption is missing. With several figures in one cell, the first caption
+    belongs to the first figure, and so on.
 
     Args:
         cells: The cells of a notebook, with the keys `cell_type` and `source`.
@@ -154,7 +154,7 @@ def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _drawn_and_saved(source: str) -> list[tuple[str, str | None]]:
-    """Return what a cell draws and saves, in order.
+    """Return the figures that a cell draws and saves, in order.
 
     Returns:
         For `figure = ak.plots.…(…)` the variable and None; for `ak.plots.save(figure, …, "name")`
@@ -192,7 +192,7 @@ ORACLE = "oracle"
 OWN = "its own"
 AN_ORACLE = "an oracle: a program that knows the script, not a model"
 FEW = 10
-"""Fewer questions say nothing about a method or a model."""
+"""With fewer questions, a score says nothing about a method or a model."""
 TAG = re.compile(r"</?(?:code|em|strong)>")
 """A tag that `_marked` adds."""
 PATHS = ("cache_dir", "figures_dir")
@@ -255,8 +255,8 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
         missing = ""
         for name, why in others.items():
             missing += f"<li>{_text(name)}: {_text(why)}</li>"
-        told = "Not part of this run, although files may be left:"
-        body += f'<div class="other"><p>{told}</p><ul>{missing}</ul></div>'
+        heading = "Not part of this run, although files may be left:"
+        body += f'<div class="other"><p>{heading}</p><ul>{missing}</ul></div>'
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -267,9 +267,8 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
 
 def _summary(runs: Sequence[NotebookRun]) -> str:
     """Return what all runs have in common, and how many there are."""
-    count = f"{len(runs)} notebook" if len(runs) == 1 else f"{len(runs)} notebooks"
     if not runs:
-        return f"<p>{count}.</p>"
+        return "<p>0 notebooks.</p>"
     latest = runs[-1]
     words = list[str]()
     for name, value in latest.settings.items():
@@ -281,14 +280,18 @@ def _summary(runs: Sequence[NotebookRun]) -> str:
             words.append("an oracle asked")
         else:
             words.append(_text(f"{value} asked"))
-    told = f"{count} in {_duration(sum(each.seconds for each in runs))}"
-    failed = sum(bool(each.failure) for each in runs)
+    seconds = 0.0
+    failed = 0
+    for run in runs:
+        seconds += run.seconds
+        failed += bool(run.failure)
+    count = "1 notebook" if len(runs) == 1 else f"{len(runs)} notebooks"
+    text = f"{count} in {_duration(seconds)}"
     if failed:
-        told += f', <span class="failed">{failed} failed</span>'
+        text += f', <span class="failed">{failed} failed</span>'
     if words:
-        told += f"; {', '.join(words)}"
-    versions = ", ".join(_text(f"{name} {value}") for name, value in latest.versions.items())
-    return f'<p>{told}.<br><span class="small">{versions}.</span></p>'
+        text += f"; {', '.join(words)}"
+    return f'<p>{text}.<br><span class="small">{_text(_listed(latest.versions))}.</span></p>'
 
 
 def _section(out: Path, run: NotebookRun) -> str:
@@ -296,8 +299,8 @@ def _section(out: Path, run: NotebookRun) -> str:
     files = [out / name for name in run.files if (out / name).is_file()]
     tables = [path for path in files if path.suffix == ".csv"]
     figures = [path for path in files if path.suffix == ".png"]
-    place_of = {name: place for place, name in enumerate(run.captions)}
-    figures.sort(key=lambda path: place_of.get(path.stem, len(place_of)))
+    in_order = [*run.captions, *(path.stem for path in figures)]
+    figures.sort(key=lambda path: in_order.index(path.stem))
     facts = ""
     for name, value in _facts(run, tables):
         facts += f"<dt>{name}</dt><dd>{_text(value)}</dd>"
@@ -307,27 +310,29 @@ def _section(out: Path, run: NotebookRun) -> str:
     parts = f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2><dl>{facts}</dl>'
     if run.failure:
         parts += f'<p class="failed">{_text(run.failure)}</p>'
-    drawn = "".join(_figure(path, run.captions.get(path.stem, "")) for path in figures)
+    drawn = ""
+    for path in figures:
+        drawn += _figure(path, run.captions.get(path.stem, ""))
     parts += f'<div class="figures">{drawn}</div>'
     given = [f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS]
     if given:
-        told = f'<p class="small">{_text(", ".join(given))}</p>'
-        parts += f"<details><summary>All parameters</summary>{told}</details>"
+        listed = f'<p class="small">{_text(", ".join(given))}</p>'
+        parts += f"<details><summary>All parameters</summary>{listed}</details>"
     return f"<section>{parts}</section>"
 
 
 def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
-    """Return what a reader must know before a number of the section, as names and texts."""
-    columns = [_read_table(path) for path in tables]
+    """Return the facts that a reader needs before the numbers of a section, as names and texts."""
+    columns = list(map(_read_table, tables))
     asked = _asked(run)
     beside = "Which" if asked == AN_ORACLE else "Beside it"
     facts = [("Asked", asked), (beside, ", ".join(_oracles(columns)))]
     parameters = run.parameters
     if "seeds" in parameters:
-        told = str(parameters["seeds"])
+        seeds = str(parameters["seeds"])
         if parameters.get("worlds"):
-            told += f", the first {parameters['worlds']} of the range"
-        facts.append(("Seeds", told))
+            seeds += f", the first {parameters['worlds']} of the range"
+        facts.append(("Seeds", seeds))
     elif "seed" in parameters:
         facts.append(("Seed", str(parameters["seed"])))
     facts.append(("Questions", _questions(columns, parameters)))
@@ -351,21 +356,22 @@ def _read_table(path: Path) -> dict[str, list[str]]:
 
 
 def _asked(run: NotebookRun) -> str:
-    """Return who answered: a model by its name; an oracle only with that word."""
+    """Return who answered: the name of a model, or that it was an oracle."""
     if "model" not in run.parameters:
         return "no model"
-    named = run.settings.get("model") or OWN
-    model = str(run.parameters["model"] if named == OWN else named)
-    if model == ORACLE:
-        return AN_ORACLE
-    return model
+    model = run.settings.get("model") or OWN
+    if model == OWN:
+        model = run.parameters["model"]
+    return AN_ORACLE if model == ORACLE else str(model)
 
 
 def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
-    """Return the oracles that stand beside the model in the tables."""
+    """Return the oracles in the tables, beside the model."""
     found = set[str]()
     for table in tables:
-        found.update(value for value in table.get("model", ()) if ORACLE in value.lower())
+        for value in table.get("model", ()):
+            if ORACLE in value.lower():
+                found.add(value)
     return sorted(found)
 
 
@@ -373,14 +379,14 @@ def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mappin
     """Return the number of questions behind each number, by the tables or else the parameters."""
     counts = set[int]()
     for table in tables:
-        counts.update(int(value) for value in table.get("questions", ()) if value.isdecimal())
+        counts.update(map(int, filter(str.isdecimal, table.get("questions", ()))))
     if counts:
         least = min(counts)
         most = max(counts)
-        told = f"n = {least} in each row" if least == most else f"n = {least} to {most} in each row"
+        numbers = str(least) if least == most else f"{least} to {most}"
         if most < FEW:
-            told += ": shows that it runs, nothing else"
-        return told
+            return f"n = {numbers} in each row: shows that it runs, nothing else"
+        return f"n = {numbers} in each row"
     worlds = parameters.get("worlds")
     questions = parameters.get("questions")
     if isinstance(worlds, int) and isinstance(questions, int):
@@ -394,23 +400,22 @@ def _figure(path: Path, caption: str) -> str:
     vector = path.with_suffix(".svg")
     if vector.is_file():
         links += f' · <a href="{_link(vector)}">SVG</a>'
-    told = f'<span class="small">{links}</span>'
+    shown = f'<span class="small">{links}</span>'
     marked = _marked(caption)
     if caption:
-        told = f"{marked}<br>{told}"
+        shown = f"{marked}<br>{shown}"
     image = f'<img src="{source}" alt="{TAG.sub("", marked) or _text(path.stem)}">'
     linked = f'<a href="{_link(path)}">{image}</a>'
-    return f"<figure>{linked}<figcaption>{told}</figcaption></figure>"
+    return f"<figure>{linked}<figcaption>{shown}</figcaption></figure>"
 
 
 def _links(files: Sequence[Path]) -> str:
     """Return links to the files that are not shown in the section."""
-    shown = {".png", ".svg"}
-    return " · ".join(
-        f'<a href="{_link(path)}">{_text(path.name)}</a>'
-        for path in files
-        if path.suffix not in shown
-    )
+    links = list[str]()
+    for path in files:
+        if path.suffix not in (".png", ".svg"):
+            links.append(f'<a href="{_link(path)}">{_text(path.name)}</a>')
+    return " · ".join(links)
 
 
 def _marked(text: str) -> str:
@@ -431,3 +436,136 @@ def _link(path: Path) -> str:
 
 def _text(text: str) -> str:
     return escape(printable(text))
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    """Return names with their values as text."""
+    return ", ".join([f"{name} {value}" for name, value in values.items()])
+
+
+HEAD = re.compile(r'(<head>\s*<meta charset="utf-8" ?/?>)')
+"""The place in nbconvert's page where the policy is inserted."""
+NOTEBOOK_STYLE = """<style>
+.jp-RenderedText[data-mime-type="application/vnd.jupyter.stderr"] { background: none !important }
+</style>"""
+"""Removes the red background of standard error, which is mostly progress bars."""
+
+
+def write_html(executed: Path) -> Path:
+    """Write an executed notebook as an HTML file beside it and return the file's path.
+
+    The HTML loads nothing and runs no script.
+
+    Raises:
+        InputError: nbconvert's page starts in an unknown way, so the policy cannot be inserted.
+    """
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(embed_images=True)  # type: ignore[no-untyped-call]
+    # nbconvert's template would load scripts for formulas, diagrams and widgets; no option turns
+    # off the one for diagrams, so the policy does.
+    exporter.mathjax_url = exporter.require_js_url = exporter.mermaid_js_url = ""
+    exporter.jupyter_widgets_base_url = exporter.html_manager_semver_range = (
+        exporter.widget_renderer_url
+    ) = ""
+    named = {"metadata": {"name": executed.stem}}
+    notebook = nbformat.read(executed, as_version=4)  # type: ignore[no-untyped-call]
+    body, _ = exporter.from_notebook_node(notebook, named)
+    policy = rf'\1<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    bound, count = HEAD.subn(policy, body, count=1)
+    if not count:
+        raise InputError(
+            f"nbconvert's page for {executed.name} has an unknown form; install nbconvert 7."
+        )
+    path = executed.with_suffix(".html")
+    path.write_text(bound.replace("</head>", f"{NOTEBOOK_STYLE}</head>", 1), encoding="utf-8")
+    return path
+
+
+def record_run(
+    notebook: Path,
+    out: Path,
+    *,
+    began_s: float,
+    settings: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    failure: str = "",
+) -> NotebookRun:
+    """Return the record of a notebook that has just run, and write its executed copy as HTML.
+
+    Args:
+        notebook: The notebook.
+        out: The folder that it wrote to.
+        began_s: When it began, in seconds since the epoch. Older files are not of this run.
+        settings: Settings shared by all notebooks of one run.
+        parameters: Parameters that were given to this notebook.
+        failure: The failed cell and the reason; empty on success.
+    """
+    seconds = time.time() - began_s
+    if notebook.name in made_since(out, notebook.stem, began_s):
+        write_html(out / notebook.name)
+    cells = json.loads(notebook.read_text(encoding="utf-8")).get("cells", ())
+    values = dict[str, Any]()
+    for name, source in declared_in(notebook).items():
+        values[name] = _literal(source)
+    versions = {name: version(name) for name in ("atlaskit", "numpy", "pillow", "av")}
+    versions["Python"] = platform.python_version()
+    versions["machine"] = platform.machine()
+    return NotebookRun(
+        name=notebook.stem,
+        title=_title(cells) or notebook.stem,
+        when=datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
+        seconds=seconds,
+        settings=settings,
+        parameters=values | dict(parameters),
+        files={name: digest(out / name) for name in made_since(out, notebook.stem, began_s)},
+        captions=captions(cells),
+        versions=versions,
+        failure=failure,
+    )
+
+
+def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
+    """Write `index.html` into a folder and return its path.
+
+    The page shows figures, tables, settings and time of each notebook, or its failure. A section of
+    an earlier run stays if the run had the same settings as the latest of these, and its files are
+    unchanged. The page names the notebooks whose sections do not stay, and says why.
+    """
+    new = list(runs)
+    by_name = dict[str, NotebookRun]()
+    for run in (*read_record(out), *new):
+        by_name[run.name] = run
+    shown = list[NotebookRun]()
+    others = dict[str, str]()
+    for _, run in sorted(by_name.items()):
+        if new and not run.is_like(new[-1]):
+            settings = _listed(run.settings) or "none"
+            others[run.name] = f"ran with other settings ({settings}) on {run.when}"
+        elif run not in new and not run.is_intact(out):
+            others[run.name] = f"ran on {run.when}; its files were changed later"
+        else:
+            shown.append(run)
+    write_record(out, shown)
+    path = out / "index.html"
+    path.write_text(page(out, shown, others), encoding="utf-8")
+    return path
+
+
+def _title(cells: Iterable[Mapping[str, Any]]) -> str:
+    """Return a notebook's first heading; "" if it has none."""
+    for cell in cells:
+        if cell.get("cell_type") == "markdown":
+            found = re.search(r"^# (.+)$", "".join(cell["source"]), re.MULTILINE)
+            if found:
+                return found[1]
+    return ""
+
+
+def _literal(source: str) -> Any:
+    """Return the value of a parameter's default, which a notebook declares as source text."""
+    try:
+        return ast.literal_eval(source)
+    except (ValueError, SyntaxError):
+        return source

@@ -1,7 +1,8 @@
-"""`ak.parameters`: what a notebook makes of its parameters before it uses them.
+"""`ak.parameters`: reads the parameters of a notebook.
 
-papermill's `-p` gives the text of a list or a dictionary, and runs a notebook in the folder that it
-is called from: so a notebook's own folders are those of its project, from wherever it is run.
+The option `-p` of papermill passes a list or a dictionary as text, and papermill runs a notebook in
+the folder from which it is called. These functions return the list, and folders of the notebook's
+project.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ __all__ = ["folder", "literal"]
 
 
 def literal(value: Any) -> Any:
-    """Return a parameter; of the text of a list or a dictionary, what it says.
+    """Return a parameter; the text of a list or a dictionary becomes the list or dictionary.
 
     Args:
         value: The parameter, as the notebook declares it or as `papermill -p` gives it.
 
     Raises:
-        InputError: The text begins as a list or a dictionary, and is none.
+        InputError: The text begins like a list or a dictionary, but cannot be read as one.
 
     Examples:
         >>> ak.parameters.literal("[20, 60]")
@@ -41,13 +42,13 @@ def literal(value: Any) -> Any:
 
 
 def folder(given: str, name: str) -> str:
-    """Return the folder that a parameter names; if it names none, one of the notebook's project.
+    """Return the folder that a parameter names, or else a folder of the notebook's project.
 
     Args:
         given: The parameter; "" for the folder of the project.
-        name: The name of that folder, in the root of the project. Without a project it is in the
-            folder above if it exists there, so that notebooks in a folder of their own use the one
-            beside it; otherwise it is in the current folder.
+        name: The name of that folder, in the root of the project. Outside a project, it is the
+            folder of this name beside the current folder, if there is one, so that notebooks in a
+            folder of their own share it; or else a folder in the current folder.
 
     Examples:
         >>> ak.parameters.folder("elsewhere", "figures")

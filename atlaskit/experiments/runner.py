@@ -1,4 +1,4 @@
-"""Run notebooks against one server and collect their results on one page: `make experiments`.
+"""Runs notebooks against one server and collects their results on one page: `make experiments`.
 
 A notebook that fails does not stop the others; the page shows the failure. Replies are cached, so
 an interrupted run continues where it stopped.
@@ -7,6 +7,7 @@ an interrupted run continues where it stopped.
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +18,10 @@ from typing import Any
 
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_apart, run_notebook
-from atlaskit.experiments.page import NotebookRun
-from atlaskit.experiments.report import record_run, write_index
+from atlaskit.experiments.page import NotebookRun, record_run, write_index
 from atlaskit.guests import MODELS, registered
 from atlaskit.models.client import VLM
+from atlaskit.models.names import resolve_model
 from atlaskit.models.protocol import ModelError
 from atlaskit.models.serving.server import serve
 from atlaskit.models.spec import ModelSpec, is_address
@@ -59,28 +60,25 @@ SCALES: dict[str, dict[str, Any]] = {
 }
 """Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""
 TOGETHER = 2
-"""Notebooks that are replayed at a time: a replay waits for no server and keeps one core busy."""
+"""Notebooks that are replayed at the same time; a replay needs no server but a processor core."""
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The model that notebooks ask.
-
-    Attributes:
-        words: What names it in a notebook's folder.
-        vlm: The client of its server, or None if no server is needed.
-    """
+class _AskedModel:
+    """The model that notebooks ask."""
 
     words: str
+    """The value of the notebooks' parameter `model`."""
     vlm: VLM | None = None
+    """The client of its server, or None if no server is needed."""
 
-    def answered(self) -> int | None:
+    def answered_calls(self) -> int | None:
         """Return how many calls the server has answered; None if it does not count them."""
         if self.vlm is None or not self.vlm.dialect.counters:
             return None
         try:
             return self.vlm.counters()["requests"]
-        except ModelError:  # a server that died fails the notebooks that ask it, and they say so
+        except ModelError:  # the server died; the notebooks that ask it will report that
             return None
 
 
@@ -94,7 +92,7 @@ def run_all(
     given: Mapping[str, Any] | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
-    """Run notebooks in the order of their names and write `index.html` beside what they made.
+    """Run notebooks in the order of their names, and write a results page, `index.html`.
 
     Notebooks that are not run this time keep their earlier section on the page.
 
@@ -104,11 +102,11 @@ def run_all(
         scale: Name of a set of parameters in `SCALES`.
         only: Prefixes of the names of the notebooks to run; empty for all.
         model: The words of a `ModelSpec`, or "oracle"; None for the one that the notebooks name. A
-            model on this machine is served once for all notebooks that ask one; a single notebook
-            starts it itself, if it makes a call.
+            model on this machine is served once for all notebooks that ask one. A single notebook
+            starts the server itself when it makes a call.
         given: Parameters for those notebooks that have them, such as `seeds`, `data`, `first` and
             `workers`.
-        replay: Use cached replies only. Oracles are programs and run again.
+        replay: Use cached replies only. Oracles are not models, and run again.
 
     Raises:
         InputError: Before anything runs, for an unknown scale, a prefix that matches no notebook,
@@ -118,22 +116,29 @@ def run_all(
     if scale not in SCALES:
         raise InputError(f"scale must be {', '.join(SCALES)}; got {scale!r:.40}.")
     notebooks = _chosen([places] if isinstance(places, Path) else places, only)
-    declared = {notebook: declared_in(notebook) for notebook in notebooks}
-    given = given or {}
-    if missing := [name for name in given if not any(name in names for names in declared.values())]:
-        raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
-    model = _named_by(declared) if model is None else model
-    settings = {"scale": scale, "model": model, **given, "replay": replay}
+    declared = dict[Path, dict[str, str]]()
+    unknown = dict(given or {})
+    asking = 0
+    for notebook in notebooks:
+        declared[notebook] = declared_in(notebook)
+        asking += "model" in declared[notebook]
+        for name in declared[notebook]:
+            unknown.pop(name, None)
+    for name in unknown:
+        raise InputError(f"None of these notebooks has a parameter {name}.")
+    if model is None:
+        model = _model_of(declared)
+    settings = {"scale": scale, "model": model, **(given or {}), "replay": replay}
     runs = []
-    asking = 0 if replay else sum("model" in names for names in declared.values())
-    with _serving(model, asking) as asked:
-        parameters = {**SCALES[scale], **given, "model": asked.words}
-        parameters |= {"replay": True} if replay and model != ORACLE else {}
-        before = asked.answered()
+    with _serving(model, 0 if replay else asking) as asked:
+        parameters = {**SCALES[scale], **(given or {}), "model": asked.words}
+        if replay and model != ORACLE:
+            parameters["replay"] = True
+        before = asked.answered_calls()
         for number, run in enumerate(_runs(declared, out, parameters, settings), start=1):
             runs.append(run)
             write_index(out, [run])  # after each notebook, in case this run is interrupted
-            after = asked.answered()
+            after = asked.answered_calls()
             summary = _summary(run, before, after, notebooks[number:])
             print(f"[{number}/{len(notebooks)}] {run.name}: {summary}", flush=True)
             before = after
@@ -144,21 +149,29 @@ def _chosen(places: Sequence[Path], only: Sequence[str]) -> list[Path]:
     """Return the notebooks in some places whose names begin with one of the words, if any."""
     found = list[Path]()
     for place in places:
-        notebooks = sorted(place.glob("*.ipynb")) if place.is_dir() else [place]
+        notebooks = [place]
+        if place.is_dir():
+            notebooks = sorted(place.glob("*.ipynb"))
         if not notebooks:
             raise InputError(f"There are no notebooks in {place}.")
         found += notebooks
-    if missing := next((notebook for notebook in found if not notebook.is_file()), None):
-        raise InputError(f"There is no notebook {missing}.")
+    for notebook in found:
+        if not notebook.is_file():
+            raise InputError(f"There is no notebook {notebook}.")
+    if not only:
+        return found
+    chosen = set[Path]()
     for start in only:
-        if not any(notebook.name.startswith(start) for notebook in found):
-            names = ", ".join(notebook.stem for notebook in found)
+        matching = {notebook for notebook in found if notebook.name.startswith(start)}
+        if not matching:
+            names = ", ".join([notebook.stem for notebook in found])
             raise InputError(f"No notebook starts with {start!r:.40}; there are {names}.")
-    return [notebook for notebook in found if not only or notebook.name.startswith(tuple(only))]
+        chosen |= matching
+    return sorted(chosen, key=found.index)
 
 
-def _named_by(declared: Mapping[Path, Mapping[str, str]]) -> str:
-    """Return the model that notebooks name, by the first that names one."""
+def _model_of(declared: Mapping[Path, Mapping[str, str]]) -> str:
+    """Return the model that the first notebook with a parameter `model` names."""
     for names in declared.values():
         if "model" in names:
             return str(ast.literal_eval(names["model"]))
@@ -166,15 +179,15 @@ def _named_by(declared: Mapping[Path, Mapping[str, str]]) -> str:
 
 
 @contextmanager
-def _serving(model: str, asking: int) -> Iterator[_Asked]:
-    """Serve a model while notebooks run, and yield it. The options of the model's client stay.
+def _serving(model: str, asking: int) -> Iterator[_AskedModel]:
+    """Serve a model while notebooks run, and yield it, with the options of its client unchanged.
 
     Args:
         model: The words of a `ModelSpec`, or "oracle".
         asking: How many of the notebooks ask it.
     """
     if model == ORACLE:
-        yield _Asked(model)
+        yield _AskedModel(model)
         return
     spec = ModelSpec.parse(model)
     if spec.model == ORACLE:
@@ -182,10 +195,12 @@ def _serving(model: str, asking: int) -> Iterator[_Asked]:
     if Path(spec.model).is_dir() and spec.model not in registered(MODELS):
         spec = replace(spec, model=str(Path(spec.model).resolve()))
     if not asking or (asking == 1 and not is_address(spec.model)):
-        yield _Asked(str(spec))
+        if asking:
+            resolve_model(spec.model)  # an unknown name is an error before any notebook runs
+        yield _AskedModel(str(spec))
         return
     with serve(spec, data_parallel="auto") as vlm:
-        yield _Asked(str(replace(spec, model=vlm.base_url)), vlm)
+        yield _AskedModel(str(replace(spec, model=vlm.base_url)), vlm)
 
 
 def _runs(
@@ -195,13 +210,18 @@ def _runs(
     settings: Mapping[str, Any],
 ) -> Iterator[NotebookRun]:
     """Run notebooks, each with the parameters that it declares, and yield their runs in order."""
-    own = {
-        path: {name: parameters[name] for name in parameters if name in names}
-        for path, names in declared.items()
-    }
+    own = dict[Path, dict[str, Any]]()
+    for path, names in declared.items():
+        own[path] = {name: parameters[name] for name in parameters if name in names}
     if not settings["replay"]:
-        yield from (_run(path, out, values, settings) for path, values in own.items())
+        for path, values in own.items():
+            yield _run(path, out, values, settings)
         return
+    print(
+        f"Replaying at most {TOGETHER} notebooks at a time; each is shown when it has ended.",
+        file=sys.stderr,
+        flush=True,
+    )
     with ThreadPoolExecutor(TOGETHER) as pool:
         yield from pool.map(lambda path: _run(path, out, own[path], settings, is_apart=True), own)
 
@@ -231,9 +251,11 @@ def _summary(
     run: NotebookRun, before: int | None, after: int | None, to_come: Sequence[Path]
 ) -> str:
     """Return how a notebook ended, its seconds and calls, and which notebooks are still to come."""
-    calls = "" if before is None or after is None else f", {after - before:,} calls"
+    took = f"{run.seconds:.1f} s"
+    if before is not None and after is not None:
+        took += f", {after - before:,} calls"
+    summary = f"{run.failure or 'done'} ({took})"
     if to_come:
-        left = f"; still to come: {', '.join(path.stem.partition('_')[0] for path in to_come)}"
-    else:
-        left = ""
-    return f"{run.failure or 'done'} ({run.seconds:.1f} s{calls}){left}"
+        numbers = [path.stem.partition("_")[0] for path in to_come]
+        summary += f"; still to come: {', '.join(numbers)}"
+    return summary

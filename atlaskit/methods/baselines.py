@@ -1,6 +1,6 @@
 """The baselines of the paper (§4.1): frames at equal steps, one grid, captions, subtitles, nothing.
 
-What the model sees or reads is fixed before the question is read.
+The question has no influence on what the model sees or reads.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class FramesCall(DecisionCall):
     views: tuple[View, ...]
     """The frames in order of time, several in each view."""
     subtitles: tuple[tuple[Line, ...], ...]
-    """For each view: the subtitle lines of the stretch that it shows, or those that fit."""
+    """For each view: the subtitle lines of its stretch of the video, or those that fit."""
     remark: str = ""
-    """What is said of lines that are left out."""
+    """A sentence about lines that are left out; empty if there are none."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -111,12 +111,17 @@ def uniform(
             f"per_image must be a square number that divides the {frames} frames; got {per_image}."
         )
     duration_s = run.video.duration_s
-    views = tuple(run.view(part, k) for part in equal_parts((0.0, duration_s), images))
     most = 4 * (context or preset_of(run.vlm).context)
     listed, remark = listed_lines(run.lines((0.0, duration_s)), run.question, most, most)
-    parts = [(view.grid.start_s, view.grid.end_s) for view in views]
-    spoken = tuple(tuple(line for line in listed if a <= line.start_s < b) for a, b in parts)
-    return run.decide(FramesCall(run.question, duration_s, views, spoken, remark))
+    views = list[View]()
+    spoken = list[tuple[Line, ...]]()
+    for part in equal_parts((0.0, duration_s), images):
+        view = run.view(part, k)
+        start_s = view.grid.start_s
+        end_s = view.grid.end_s
+        views.append(view)
+        spoken.append(tuple(line for line in listed if start_s <= line.start_s < end_s))
+    return run.decide(FramesCall(run.question, duration_s, tuple(views), tuple(spoken), remark))
 
 
 def composite(
@@ -130,7 +135,7 @@ def composite(
 ) -> Result:
     """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1).
 
-    Of `search`, the depth and the scouts are left out.
+    The depth and the scouts of `search` have no effect.
 
     Examples:
         >>> ak.baselines.composite(video, question, vlm=vlm).settings["max_depth"]
@@ -175,10 +180,10 @@ def captions(
     def call(clip: Span) -> CaptionCall:
         return CaptionCall(run.view(clip, k), run.lines(clip))
 
-    answers = run.answers(clip_spans(run, clip_s), call, lambda clip: [clip])
-    rows = [
-        f"{clock(start_s)}–{clock(end_s)}: {answer.caption}" for (start_s, end_s), answer in answers
-    ]
+    rows = list[str]()
+    for clip, answer in run.answers(clip_spans(run, clip_s), call, lambda clip: [clip]):
+        start_s, end_s = clip
+        rows.append(f"{clock(start_s)}–{clock(end_s)}: {answer.caption}")
     return run.decide_from("\n".join(rows), context)
 
 
@@ -194,11 +199,12 @@ def subtitles_only(run: MethodRun, *, context: int = 100_000) -> Result:
         >>> ak.baselines.subtitles_only(video, question, vlm=vlm).settings["method"]
         'subtitles'
     """
-    rows = [
-        f"{clock(line.start_s)}–{clock(line.end_s)}: {line.text}"
-        for line in run.video.subtitles.lines
-    ]
-    return run.decide_from("\n".join(["What is said:", *rows]) if rows else "", context)
+    rows = list[str]()
+    for line in run.video.subtitles.lines:
+        rows.append(f"{clock(line.start_s)}–{clock(line.end_s)}: {line.text}")
+    if rows:
+        rows.insert(0, "What is said:")
+    return run.decide_from("\n".join(rows), context)
 
 
 @method("blind", free_text=False)

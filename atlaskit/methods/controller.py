@@ -1,9 +1,9 @@
-"""A controller takes turns: it thinks, then takes one action, and is told what came of it.
+"""A controller takes turns: in each, it thinks, takes one action, and reads its outcome.
 
 A method defines its actions (`Tool`). The schema of a turn is the union of their arguments, so a
-controller cannot name a tool or a clip that there is not. It speaks of clips by index, never of
-times: a model that writes times makes them up. `Ranges` are several clips that it names, with
-their words, sheets and closer looks.
+controller cannot name a tool or a clip that does not exist. It names clips by index and never
+times, because models make up times. `Ranges` are the clips that an action names: in words, as
+sheets, and for a closer look.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FINISH = "finish"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a tool found, or why it could not be used."""
+    """The result of an action, or why the action was not possible."""
 
     text: str
     views: tuple[View, ...] = ()
@@ -47,16 +47,16 @@ class Tool:
 
     name: str
     purpose: str
-    """What it does and when to use it, in a sentence of the prompt."""
+    """The sentence of the prompt that says what it does and when to use it."""
     arguments: Mapping[str, Any]
     """Type of each argument, as a field of a pydantic model."""
     use: Callable[[Any], Outcome]
-    """Takes the action, of which the arguments are attributes."""
+    """Takes the action; the arguments are its attributes."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn that was taken, and what came of it."""
+    """One turn of a controller, and its outcome."""
 
     action: Mapping[str, Any]
     """The answer as JSON: `thought`, and `action` with its name and arguments."""
@@ -69,7 +69,7 @@ class ControllerCall(Call):
 
     method: str
     role: str
-    """What the controller is and what it is for: the system message."""
+    """The system message: what the controller is and what it is for."""
     question: Question
     duration_s: float
     clips: int
@@ -83,7 +83,10 @@ class ControllerCall(Call):
     @property
     def visible(self) -> tuple[View, ...]:
         """The sheets that the controller sees, in the order in which they were shown."""
-        return tuple(view for number in self._showing for view in self.turns[number].outcome.views)
+        views = list[View]()
+        for number in self._showing:
+            views += self.turns[number].outcome.views
+        return tuple(views)
 
     @property
     def _showing(self) -> list[int]:
@@ -95,21 +98,19 @@ class ControllerCall(Call):
 
     def request(self) -> Request:
         """Return the request to the model."""
-        clips = f"{self.clips} clips, numbered from 0 in order of time."
-        tools = [f"  {tool.name}: {tool.purpose}" for tool in self.tools]
-        first = [
-            f"The video lasts {self.duration_s:.1f} s and has {clips}",
-            question_text(self.question),
-        ]
-        last = f"  {FINISH}: You know enough to answer, or nothing more can be found."
-        schema = _turn_schema(
-            tuple((tool.name, tuple(tool.arguments.items())) for tool in self.tools)
+        text = (
+            f"The video lasts {self.duration_s:.1f} s and has {self.clips} clips, numbered from 0 "
+            f"in order of time.\n{question_text(self.question)}\nYour actions:"
         )
-        messages = list(
-            brief(self.role, "\n".join([*first, "Your actions:", *tools, last]), form_text(schema))
-        )
+        actions = list[tuple[str, tuple[tuple[str, Any], ...]]]()
+        for tool in self.tools:
+            text += f"\n  {tool.name}: {tool.purpose}"
+            actions.append((tool.name, tuple(tool.arguments.items())))
+        text += f"\n  {FINISH}: You know enough to answer, or nothing more can be found."
+        schema = _turn_schema(tuple(actions))
+        messages = list(brief(self.role, text, form_text(schema)))
         for number, turn in enumerate(self.turns):
-            shown = sheets(turn.outcome.views if number in self._showing else ())
+            shown = sheets(turn.outcome.views) if number in self._showing else []
             messages.append(Message("assistant", (json.dumps(turn.action, ensure_ascii=False),)))
             messages.append(Message("user", (*shown, turn.outcome.text)))
         return Request("master", self.method, tuple(messages), schema, self)
@@ -117,12 +118,11 @@ class ControllerCall(Call):
 
 @lru_cache(maxsize=256)
 def _turn_schema(tools: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]) -> type[BaseModel]:
-    variants = [
-        reply_model(
-            "".join(map(str.title, name.split("_"))), action=Literal[name], **dict(arguments)
-        )
-        for name, arguments in tools
-    ]
+    """Return the form of a turn, for tools with their names and arguments."""
+    variants = list[type[BaseModel]]()
+    for name, arguments in tools:
+        title = "".join(map(str.title, name.split("_")))
+        variants.append(reply_model(title, action=Literal[name], **dict(arguments)))
     variants.append(reply_model("Finish", action=Literal["finish"]))
     return reply_model("TurnAnswer", thought=Text, action=Union[tuple(variants)])
 
@@ -138,15 +138,15 @@ def converse(
 ) -> tuple[Turn, ...]:
     """Let a controller take turns; return them, without the one that finishes.
 
-    In the last turn only `finish` is legal, so that turn is not asked for. The conversation also
-    ends when the budget is spent, or a call fails.
+    Only `finish` is legal in the last turn, so the model is not asked for that turn. The
+    conversation also ends when the budget is spent, or a call fails.
 
     Args:
         run: The run that makes the calls; the method's name is the step of each turn.
-        role: What the controller is and what it is for.
+        role: The system message.
         clips: Number of clips of the video.
         tools: The actions.
-        turns: The most turns, the finishing one included.
+        turns: The most turns, including the finishing one.
         keep_views: How many of the latest turns that showed sheets still show them; None for all.
     """
     name = run.settings["method"]
@@ -166,31 +166,29 @@ def converse(
 
 
 def notes_of(turns: tuple[Turn, ...], thoughts: bool = False) -> str:
-    """Return what the tools of a conversation found, in the order in which they were used.
+    """Return the outcomes of a conversation's actions as text, in order.
 
     Args:
         turns: The turns of the conversation.
-        thoughts: Whether to include what the controller thought before each action.
+        thoughts: Whether to include the controller's thought before each action.
     """
     notes = []
     for turn in turns:
         thought = str(turn.action["thought"]).strip()
-        name = turn.action["action"]["action"]
-        notes += [
-            *([f"thought: {thought}"] if thoughts and thought else []),
-            f"{name}: {turn.outcome.text}",
-        ]
+        if thoughts and thought:
+            notes.append(f"thought: {thought}")
+        notes.append(f"{turn.action['action']['action']}: {turn.outcome.text}")
     return "\n\n".join(notes)
 
 
 MOST_RANGES = 8
-"""Ranges that one action may name."""
+"""The most ranges that one action may name."""
 SHEETS_K = (4, 3, 2)
-"""Cells in a row of a sheet of several, the usual size first."""
+"""A sheet of frames has K×K cells: 4×4, or fewer if there are many ranges."""
 LEAST_FRAMES = MOST_RANGES * SHEETS_K[-1] ** 2
-"""Frames that suffice for a sheet of each range."""
+"""Frames that are enough for one sheet of each range."""
 LARGEST_FRAMES = MOST_IMAGES * SHEETS_K[0] ** 2
-"""Frames that fit the sheets of one request."""
+"""The most frames that fit on the sheets of one request."""
 
 INSPECTOR = (
     "You look closely at stretches of a long video and report to somebody who cannot see them. "
@@ -213,14 +211,14 @@ BEFORE_THE_QUESTION = {
 
 
 class FoundAnswer(Answer):
-    """What was asked for, or that it is not there."""
+    """An answer to a controller's question, or that the frames do not show it."""
 
     answer: Text
     found: bool
 
 
 class SureAnswer(Answer):
-    """What was asked for, and how sure that is."""
+    """An answer to a controller's question, and how sure it is."""
 
     answer: Words
     confidence: Confidence
@@ -228,14 +226,14 @@ class SureAnswer(Answer):
 
 @dataclass(frozen=True)
 class InspectCall(Call):
-    """Answer what a controller asks about the stretches that it named."""
+    """Answer a controller's question about the stretches that it named."""
 
     query: str
     """The controller's own words."""
     views: tuple[View, ...]
     """Sheets of the stretches, in order of time."""
     tells: Literal["found", "confidence"]
-    """What the reply says beside its answer."""
+    """The field of the reply beside its answer."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -247,15 +245,15 @@ class InspectCall(Call):
 
 @lru_cache(maxsize=256)
 def clip_index(clips: int) -> Any:
-    """Return the type of the index of one of so many clips."""
+    """Return the type of the index of a clip, for a video of so many clips."""
     return Annotated[int, Field(strict=True, ge=0, le=clips - 1)]
 
 
 @lru_cache(maxsize=256)
 def clip_range(clips: int) -> type[BaseModel]:
-    """Return the type of a range: `first` and `last`, which is included. `last` may come first.
+    """Return the type of a range: `first` and `last`, which is included.
 
-    JSON Schema cannot compare two fields, so whoever reads a range compares them.
+    JSON Schema cannot compare two fields, so the reader of a range checks that `first` comes first.
     """
     index = clip_index(clips)
     return reply_model("ClipRange", first=index, last=index)
@@ -268,7 +266,7 @@ def clip_ranges(clips: int) -> Any:
 
 
 def check_frames(frames: int) -> None:
-    """Raise InputError unless so many frames give each range a sheet and fit one request."""
+    """Raise InputError unless this number of frames fills a sheet a range, and fits one request."""
     check_whole("frames", frames, least=LEAST_FRAMES)
     if frames > LARGEST_FRAMES:
         raise InputError(
@@ -287,8 +285,8 @@ class Ranges:
 
     @classmethod
     def of(cls, clips: Sequence[Span], named: Iterable[tuple[int, int]]) -> Ranges:
-        """Return ranges, those joined that overlap or touch."""
-        joined: list[tuple[int, int]] = []
+        """Return ranges; those that overlap or touch are joined."""
+        joined = list[tuple[int, int]]()
         for first, last in sorted(named):
             if joined and first <= joined[-1][1] + 1:
                 joined[-1] = joined[-1][0], max(last, joined[-1][1])
@@ -303,21 +301,18 @@ class Ranges:
 
     def __str__(self) -> str:
         """Return them in words, with their times, such as "Clips 3–5 (0:30.0–1:00.0)"."""
-        words = [
-            f"{listed(range(first, last + 1))} ({clock(start_s)}–{clock(end_s)})"
-            for (first, last), (start_s, end_s) in zip(self.ends, self.spans, strict=True)
-        ]
+        words = list[str]()
+        for (first, last), (start_s, end_s) in zip(self.ends, self.spans, strict=True):
+            clips = listed(range(first, last + 1))
+            words.append(f"{clips} ({clock(start_s)}–{clock(end_s)})")
         return f"Clips {', '.join(words)}"
-
-    def sheets(self, run: MethodRun, frames: int) -> tuple[View, ...]:
-        """Return the sheets that show them, of so many frames at most: see `sheets_over`."""
-        return sheets_over(run, self.spans, frames)
 
     def inspect(
         self, run: MethodRun, question: str, frames: int, tells: Literal["found", "confidence"]
     ) -> Outcome:
-        """Return what the model answers to a controller's question about frames of them."""
-        reply = run.call(InspectCall(question, self.sheets(run, frames), tells), self.spans)
+        """Return the model's answer to a controller's question about frames of them."""
+        views = sheets_over(run, self.spans, frames)
+        reply = run.call(InspectCall(question, views, tells), self.spans)
         if reply is None:
             return Outcome(f"{self} could not be looked at this time.")
         if tells == "found":
@@ -330,22 +325,22 @@ class Ranges:
 def by_ranges(
     clips: Sequence[Span], use: Callable[[Any, Ranges], Outcome]
 ) -> Callable[[Any], Outcome]:
-    """Return the use of a tool whose action names ranges of clips, or one range.
+    """Return the `use` of a tool whose action names ranges of clips, or one range.
 
     Args:
         clips: The interval of each clip of the video.
-        use: Takes the action and its ranges, of which none ends before it begins.
+        use: Takes the action and its ranges. It is not called if a range ends before it begins.
     """
 
     def use_if_possible(action: Any) -> Outcome:
-        named = [
-            (each.first, each.last) for each in getattr(action, "ranges", None) or [action.range]
-        ]
-        if wrong := next((each for each in named if each[1] < each[0]), None):
-            return Outcome(
-                f"Not possible: the range from clip {wrong[0]} to clip {wrong[1]} ends before it "
-                "begins. first must not be after last."
-            )
+        named = list[tuple[int, int]]()
+        for each in getattr(action, "ranges", None) or [action.range]:
+            if each.last < each.first:
+                return Outcome(
+                    f"Not possible: the range from clip {each.first} to clip {each.last} ends "
+                    "before it begins. first must not be after last."
+                )
+            named.append((each.first, each.last))
         return use(action, Ranges.of(clips, named))
 
     return use_if_possible
@@ -354,8 +349,8 @@ def by_ranges(
 def sheets_over(run: MethodRun, spans: Sequence[Span], frames: int) -> tuple[View, ...]:
     """Return the sheets that show some intervals, in order of time.
 
-    A sheet is as large as it can be if each interval gets one of its own. What is left over goes,
-    sheet by sheet, to the interval whose frames are the furthest apart.
+    Each interval gets at least one sheet, and sheets are as large as that allows. The other sheets
+    go, one by one, to the interval whose frames are the furthest apart.
 
     Args:
         run: The run that shows them.
@@ -364,18 +359,18 @@ def sheets_over(run: MethodRun, spans: Sequence[Span], frames: int) -> tuple[Vie
     """
     k = next(k for k in SHEETS_K if frames // k**2 >= len(spans))
     counts = [1] * len(spans)
+    lengths_s = [end_s - start_s for start_s, end_s in spans]
+    steps_s = list(lengths_s)
     for _ in range(min(frames // k**2, MOST_IMAGES) - len(spans)):
-        steps = [
-            (end_s - start_s) / count for (start_s, end_s), count in zip(spans, counts, strict=True)
-        ]
-        counts[steps.index(max(steps))] += 1
-    return tuple(
-        run.view(part, k)
-        for span, count in zip(spans, counts, strict=True)
-        for part in equal_parts(span, count)
-    )
+        widest = steps_s.index(max(steps_s))
+        counts[widest] += 1
+        steps_s[widest] = lengths_s[widest] / counts[widest]
+    views = list[View]()
+    for span, count in zip(spans, counts, strict=True):
+        views += [run.view(part, k) for part in equal_parts(span, count)]
+    return tuple(views)
 
 
 def found_words(reply: FoundAnswer) -> str:
-    """Return an answer as a controller is told of it."""
+    """Return an answer in words for a controller."""
     return reply.answer if reply.found else f"Not found. {reply.answer}".strip()

@@ -1,8 +1,7 @@
-"""`dvd`: a controller browses and searches records of a video's clips, and has clips inspected."""
+"""`dvd`: a controller browses and searches records of a video's clips, and inspects some clips."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -35,15 +34,15 @@ BROWSE = "global_browse"
 SEARCH = "clip_search"
 INSPECT = "frame_inspect"
 MOST_FOUND = 16
-"""Clips that one search returns at most."""
+"""The most clips that one search returns."""
 FOUND = Annotated[int, Field(strict=True, ge=1, le=MOST_FOUND)]
-"""How many clips a search shall return."""
+"""How many clips a search returns, as the controller chooses."""
 LONGEST_ROW = 1_200
-"""Characters of a record that a search tells; the rest is cut, to keep conversations short."""
+"""The most characters of a record that a search returns, to keep conversations short."""
 MOST_SUBJECTS = 100
-"""Subjects that are listed, those of most clips."""
+"""The most subjects that are listed: those in most clips."""
 MOST_LOOKS = 8
-"""Appearances of a subject that are listed, those of most clips."""
+"""The most appearances of a subject that are listed: those in most clips."""
 
 RESEARCHER = (
     "You find the answer to a question about a long video that you cannot watch. An archive "
@@ -67,13 +66,13 @@ READ = (
 
 @dataclass(frozen=True)
 class BrowseCall(Call):
-    """Answer what a controller asks about the video as a whole."""
+    """Answer a controller's question about the video as a whole."""
 
     query: str
     """The controller's own words."""
     duration_s: float
     subjects: str
-    """Who and what appears in which clips, a row each; empty if nothing was noted."""
+    """The persons and things in the clips, a row each; empty if nothing was noted."""
     captions: str
     """Captions of clips in order of time, a row each."""
 
@@ -107,14 +106,14 @@ def dvd(
     After Deep Video Discovery (Zhang et al., 2025). One record per clip is paid once per video.
     Then, per question, a controller takes up to 15 turns, one action each: `global_browse` answers
     from up to 300 captions, `clip_search` gives up to 16 records, `frame_inspect` answers from up
-    to 50 frames of some clips, `finish` ends. The answer is drawn from what it was told.
+    to 50 frames of some clips, `finish` ends. The answer comes from the text of all this.
 
     Unlike the original: the search ranks by words (BM25), not embeddings. Subjects are merged
     across clips by their name alone, without a call, so that two people of one name are one, with
     an appearance each. Frames come on whole sheets, so 50 are 48, and every clip is covered, none
     of its frames dropped. `global_browse` picks its captions by the query where there are more than
     300 (50 minutes), not the first ones. The last turn can only finish, and is not asked for. A
-    record is told once; later searches name it by its number. Replies follow a schema, so no reply
+    record is given once; later searches name it by its number. Replies follow a schema, so no reply
     is lost for its form, and clips are named by number, never by times.
 
     Args:
@@ -140,7 +139,7 @@ def dvd(
 
 @dataclass(frozen=True)
 class Desk:
-    """What serves the controller's actions in one run."""
+    """Carries out the controller's actions in one run."""
 
     run: MethodRun
     spans: Sequence[Span]
@@ -150,7 +149,7 @@ class Desk:
     top: int
     frames: int
     known: set[int] = field(default_factory=set)
-    """Clips whose records the controller has been given."""
+    """Clips whose records the controller has read."""
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the controller's actions."""
@@ -194,15 +193,19 @@ class Desk:
         found = self.archive.search(action.description, action.k)
         if not found:
             return Outcome("No record shares a word with this description. Other words may.")
-        new = [clip for clip in found if clip.index not in self.known]
-        self.known.update(clip.index for clip in new)
-        known = [clip.index for clip in found if clip not in new]
-        rows = [f"{len(found)} clips, best first: {', '.join(str(clip.index) for clip in found)}."]
-        rows += [
-            clip.row if len(clip.row) <= LONGEST_ROW else f"{clip.row[: LONGEST_ROW - 1]}…"
-            for clip in new
-        ]
-        rows += [f"You were given the records of clips {listed(known)} before."] if known else []
+        numbers = [clip.index for clip in found]
+        rows = [f"{len(found)} clips, best first: {', '.join(map(str, numbers))}."]
+        known = [number for number in numbers if number in self.known]
+        for clip in found:
+            if clip.index in self.known:
+                continue
+            row = clip.row
+            if len(row) > LONGEST_ROW:
+                row = f"{row[: LONGEST_ROW - 1]}…"
+            rows.append(row)
+        if known:
+            rows.append(f"You were given the records of clips {listed(known)} before.")
+        self.known.update(numbers)
         return Outcome("\n".join(rows), intervals_s=self._spans(found))
 
     def inspect(self, action: Any, ranges: Ranges) -> Outcome:
@@ -216,7 +219,7 @@ class Desk:
 def best_of(archive: Index[Clip], query: str, top: int) -> list[Clip]:
     """Return up to `top` clips in order of time: those that suit a query best.
 
-    If fewer share a word with it, the others are spread evenly over the rest of the video.
+    If fewer clips share a word with the query, the others are spread evenly over the rest.
 
     Args:
         archive: The clips.
@@ -227,42 +230,44 @@ def best_of(archive: Index[Clip], query: str, top: int) -> list[Clip]:
     numbers = {clip.index for clip in found}
     rest = [clip for clip in archive.clips if clip.index not in numbers]
     fill = min(top - len(found), len(rest))
-    return in_order([*found, *(rest[number * len(rest) // fill] for number in range(fill))])
+    for number in range(fill):
+        found.append(rest[number * len(rest) // fill])
+    return in_order(found)
 
 
 def subjects_of(clips: Sequence[Clip]) -> str:
-    """Return who and what appears in which clips, a row for each name, those of most clips first.
+    """Return the subjects with their clips, a row for each name; those in most clips come first.
 
-    Subjects of one name count as one, and one that looks different in some clips has several
-    appearances; upper and lower case and punctuation do not matter.
+    Subjects of one name count as one; if it looks different in some clips, it has several
+    appearances. Upper and lower case and punctuation do not matter.
     """
-    looks: dict[str, dict[str, set[int]]] = {}
+    clips_of = dict[str, set[int]]()
+    looks_of = dict[str, dict[str, set[int]]]()
     for clip in clips:
-        for subject in clip.subjects:
-            name, look = (" ".join(words(part)) for part in subject)
-            looks.setdefault(name, {}).setdefault(look, set()).add(clip.index)
-    clips_of = {name: set[int]().union(*each.values()) for name, each in looks.items()}
+        for subject, appearance in clip.subjects:
+            name = " ".join(words(subject))
+            look = " ".join(words(appearance))
+            clips_of.setdefault(name, set()).add(clip.index)
+            looks_of.setdefault(name, {}).setdefault(look, set()).add(clip.index)
     rows = []
     for name in _commonest(clips_of, MOST_SUBJECTS):
-        seen = "; ".join(
-            f"{look} {listed(sorted(looks[name][look]))}"
-            for look in _commonest(looks[name], MOST_LOOKS)
-        )
-        rows.append(f"{name} (clips {listed(sorted(clips_of[name]))}): {seen}")
+        looks = list[str]()
+        for look in _commonest(looks_of[name], MOST_LOOKS):
+            looks.append(f"{look} {listed(sorted(looks_of[name][look]))}")
+        rows.append(f"{name} (clips {listed(sorted(clips_of[name]))}): {'; '.join(looks)}")
     return "\n".join(rows)
 
 
 def _commonest(clips: dict[str, set[int]], most: int) -> list[str]:
     """Return the names with most clips; of equals, those that come first."""
-    return [
-        name
-        for name, _ in Counter({name: len(each) for name, each in clips.items()}).most_common(most)
-    ]
+    return sorted(clips, key=lambda name: -len(clips[name]))[:most]
 
 
 def caption_rows(clips: Sequence[Clip]) -> str:
     """Return the captions of clips, a row each."""
-    return "\n".join(
-        f"Clip {clip.index} ({clock(clip.start_s)}–{clock(clip.end_s)}): {clip.caption}"
-        for clip in clips
-    )
+    rows = list[str]()
+    for clip in clips:
+        rows.append(
+            f"Clip {clip.index} ({clock(clip.start_s)}–{clock(clip.end_s)}): {clip.caption}"
+        )
+    return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""`mapreduce`: reads all scenes in parallel, chooses a few, looks at them, and answers."""
+"""`mapreduce`: the model reads all scenes, chooses a few, looks at them, and answers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
-from atlaskit.environment.question import Question
+from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, equal_parts
-from atlaskit.methods.run import Call, MethodRun, method, sheets
+from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, each_row, equal_parts
+from atlaskit.methods.run import Call, MethodRun, batches, method, sheets
 from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of, with_names
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
@@ -18,11 +18,11 @@ from atlaskit.runs.result import Result
 PER_CHUNK = 32
 """Scenes that one call reads."""
 MOST_CANDIDATES = 64
-"""Named scenes that the choice is made among: those of the surest readers."""
+"""The most scenes to choose from: those that the surest readers named."""
 LOOK_K = 4
-"""Each half of a chosen scene is shown on a sheet of 4×4: 32 frames in all."""
+"""Each half of a chosen scene is shown on a sheet of 4×4 frames, so 32 frames in all."""
 MOST_SEGMENTS = 10
-"""Scenes that one reply may name."""
+"""The most scenes that one reply may name."""
 SUREST = 5
 """The highest confidence."""
 
@@ -98,7 +98,7 @@ class MapCall(Call):
 
     question: Question
     scenes: Mapping[int, str]
-    """What was written down of each scene of this part, by its number; only they can be named."""
+    """The description of each scene of this part, by its number; only these can be named."""
     sheets: tuple[Sheet, ...]
     """The middle frame of each of them, labelled with its number."""
 
@@ -118,14 +118,14 @@ class MapCall(Call):
 
 @dataclass(frozen=True)
 class ReduceCall(Call):
-    """Choose the scenes to look at from those that were named, and say how they matter."""
+    """Choose the scenes to look at among those that were named, and decide the scope."""
 
     question: Question
     duration_s: float
     findings: tuple[str, ...]
-    """What was found in each part of the video."""
+    """The finding in each part of the video."""
     scenes: Mapping[int, str]
-    """What was written down of each named scene, by its number; only they can be chosen."""
+    """The description of each named scene, by its number; only these can be chosen."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -137,7 +137,7 @@ class ReduceCall(Call):
 
 
 class GoalAnswer(Answer):
-    """What to ask about the chosen scenes."""
+    """The questions about the chosen scenes."""
 
     local_question: Words
     global_question: Words
@@ -145,11 +145,11 @@ class GoalAnswer(Answer):
 
 @dataclass(frozen=True)
 class GoalCall(Call):
-    """Make a question about each of the chosen scenes, and one about all of them."""
+    """Write a question about each of the chosen scenes, and one about all of them."""
 
     question: Question
     rows: tuple[str, ...]
-    """What was written down of the chosen scenes."""
+    """The descriptions of the chosen scenes."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -158,7 +158,7 @@ class GoalCall(Call):
 
 
 class SeenAnswer(Answer):
-    """What was seen."""
+    """A report of what the frames show."""
 
     seen: Words
 
@@ -171,7 +171,7 @@ class SceneLookCall(Call):
     goal: str
     """The local question."""
     row: str
-    """What was written down of the scene."""
+    """The description of the scene."""
     views: tuple[View, ...]
 
     def request(self) -> Request:
@@ -190,7 +190,7 @@ class OverviewCall(Call):
     goal: str
     """The global question."""
     rows: tuple[str, ...]
-    """What was written down of the chosen scenes."""
+    """The descriptions of the chosen scenes."""
     sheet: Sheet
 
     def request(self) -> Request:
@@ -246,8 +246,8 @@ def mapreduce(
 def mapreduce_clips(run: MethodRun, *, clip_s: float = CLIP_S, context: int = 100_000) -> Result:
     """Answer as `mapreduce` does, with each clip as a scene.
 
-    That is cheaper per video: no calls about cuts, and none that describe scenes. Since there are
-    more scenes, more chunks are read per question.
+    This costs less per video, as there are no calls about cuts or scenes, and more per question, as
+    there are more scenes to read.
 
     Args:
         clip_s: Length of a clip, and so of a scene, in seconds.
@@ -267,7 +267,7 @@ def mapreduce_clips(run: MethodRun, *, clip_s: float = CLIP_S, context: int = 10
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found in one chunk of scenes."""
+    """The finding in one chunk of scenes."""
 
     scenes: tuple[Scene, ...]
     reasoning: str
@@ -289,82 +289,85 @@ class Finding:
 
 
 def _answer(run: MethodRun, scenes: Sequence[Scene], context: int) -> Result:
-    """Return the result that the scenes of a video give: the part that depends on the question."""
+    """Return the result from the scenes of a video: the part of a run that depends on the question.
+
+    If no scene was named and nothing was found, the answer comes from the descriptions of all
+    scenes.
+    """
     findings = _map(run, scenes)
     chosen, is_global = _reduce(run, findings)
     seen, overview = _look(run, chosen, is_global)
-    parts = ["The scenes that were chosen:"] if chosen else []
+    parts = list[str]()
+    if chosen:
+        parts.append("The scenes that were chosen:")
     for scene in chosen:
-        parts += [
-            scene.row,
-            *([f"Looked at closely: {seen[scene.index]}"] if scene.index in seen else []),
-        ]
-    parts += [f"The scenes together: {overview}"] if overview else []
-    parts += (
-        ["What was found, by part of the video:", *(each.row for each in findings)]
-        if findings
-        else []
-    )
-    text = "\n".join(parts or [scene.row for scene in scenes])
-    return run.decide_from(text, context)
+        parts.append(scene.row)
+        if scene.index in seen:
+            parts.append(f"Looked at closely: {seen[scene.index]}")
+    if overview:
+        parts.append(f"The scenes together: {overview}")
+    if findings:
+        parts += ["What was found, by part of the video:", *each_row(findings)]
+    return run.decide_from("\n".join(parts or each_row(scenes)), context)
 
 
 def _map(run: MethodRun, scenes: Sequence[Scene]) -> list[Finding]:
-    """Return what each chunk of scenes yields."""
+    """Return the finding in each chunk of scenes."""
 
     def call(chunk: tuple[Scene, ...]) -> MapCall:
-        return MapCall(
-            run.question, {scene.index: scene.row for scene in chunk}, middle_frames(run, chunk)
-        )
+        rows = {scene.index: scene.row for scene in chunk}
+        return MapCall(run.question, rows, middle_frames(run, chunk))
 
-    chunks = [
-        tuple(scenes[start : start + PER_CHUNK]) for start in range(0, len(scenes), PER_CHUNK)
-    ]
-    return [
-        Finding(chunk, answer.reasoning, tuple(sorted(set(answer.segments))), answer.confidence)
-        for chunk, answer in run.answers(
-            chunks, call, lambda chunk: [(chunk[0].span[0], chunk[-1].span[1])]
-        )
-    ]
+    def spans(chunk: tuple[Scene, ...]) -> list[Span]:
+        return [(chunk[0].span[0], chunk[-1].span[1])]
+
+    findings = list[Finding]()
+    for chunk, answer in run.answers(batches(scenes, PER_CHUNK), call, spans):
+        named = tuple(sorted(set(answer.segments)))
+        findings.append(Finding(chunk, answer.reasoning, named, answer.confidence))
+    return findings
 
 
 def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], bool]:
     """Return the scenes to look at, and whether the question is global."""
-    surest = sorted(findings, key=lambda each: -each.confidence)  # of equals the earlier first
+    surest = sorted(findings, key=lambda each: -each.confidence)  # of equals, the earlier first
     named = list[Scene]()
     for each in surest:
         named += [scene for scene in each.scenes if scene.index in each.named]
-    del named[MOST_CANDIDATES:]
-    if not named:
+    candidates = sorted(named[:MOST_CANDIDATES], key=lambda scene: scene.index)
+    if not candidates:
         return [], False
-    by_index = {scene.index: scene for scene in sorted(named, key=lambda scene: scene.index)}
-    notes = tuple(each.row for each in findings)
-    rows = {scene.index: scene.row for scene in by_index.values()}
-    call = ReduceCall(run.question, run.video.duration_s, notes, rows)
-    answer = run.call(call, [scene.span for scene in by_index.values()])
-    if answer is None:  # what was named most surely is still known
-        return [scene for scene in by_index.values() if scene in named[:MOST_SEGMENTS]], False
-    return [by_index[index] for index in sorted(set(answer.segments))], answer.scope == "global"
+    rows = {scene.index: scene.row for scene in candidates}
+    call = ReduceCall(run.question, run.video.duration_s, each_row(findings), rows)
+    answer = run.call(call, [scene.span for scene in candidates])
+    if answer is None:  # the scenes that the surest readers named are still known
+        return sorted(named[:MOST_SEGMENTS], key=lambda scene: scene.index), False
+    chosen = [scene for scene in candidates if scene.index in answer.segments]
+    return chosen, answer.scope == "global"
 
 
 def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dict[int, str], str]:
-    """Return what each scene shows, by its number, and what all of them show together."""
-    rows = tuple(scene.row for scene in chosen)
+    """Return the report on each scene, by its number, and the report on all of them together."""
+    if not chosen:
+        return {}, ""
     spans = [scene.span for scene in chosen]
-    goal = run.call(GoalCall(run.question, rows), spans) if chosen else None
+    goal = run.call(GoalCall(run.question, each_row(chosen)), spans)
     if goal is None:
         return {}, ""
 
     def call(scene: Scene) -> SceneLookCall:
-        views = tuple(run.view(half, LOOK_K) for half in equal_parts(scene.span, 2))
+        first, second = equal_parts(scene.span, 2)
+        views = (run.view(first, LOOK_K), run.view(second, LOOK_K))
         return SceneLookCall(run.question, goal.local_question, scene.row, views)
 
-    answers = run.answers(chosen, call, lambda scene: [scene.span], lambda _: goal.local_question)
-    seen = {scene.index: answer.seen for scene, answer in answers}
+    seen = dict[int, str]()
+    for scene, answer in run.answers(
+        chosen, call, lambda scene: [scene.span], lambda _: goal.local_question
+    ):
+        seen[scene.index] = answer.seen
     if not is_global:
         return seen, ""
     (sheet,) = middle_frames(run, chosen)
-    overview = run.call(
-        OverviewCall(run.question, goal.global_question, rows, sheet), spans, goal.global_question
-    )
-    return seen, overview.seen if overview else ""
+    across = OverviewCall(run.question, goal.global_question, each_row(chosen), sheet)
+    answer = run.call(across, spans, goal.global_question)
+    return seen, answer.seen if answer is not None else ""

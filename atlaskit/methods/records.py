@@ -1,8 +1,8 @@
-"""What methods have the model write down of a video without a question, paid once per video.
+"""Descriptions of a video that depend on no question, so that they are paid once per video.
 
-`describe_clips` makes a record of each clip, `Album.describe` a note of each frame that a method
-looks at. Every method asks in identical words, which depend on the clip or the frame alone, so the
-cache has the replies for the next method and the next question.
+`describe_clips` makes a record of each clip; `Album.describe` makes a note of each frame that a
+method looks at. The requests depend only on the clip or the frame, and every method makes the same
+ones, so the cache has the replies for the next method and the next question.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -59,7 +59,7 @@ class Subject(Answer):
 
 
 class ClipAnswer(Answer):
-    """What a clip shows."""
+    """A description of a clip."""
 
     caption: Words
     subjects: Annotated[list[Subject], Field(max_length=8)]
@@ -68,7 +68,7 @@ class ClipAnswer(Answer):
 
 @dataclass(frozen=True)
 class ClipCall(Call):
-    """Describe a clip, independently of any question; all methods ask it in these words."""
+    """Describe a clip, independently of any question; all methods make the same request."""
 
     view: View
     subtitles: tuple[Line, ...]
@@ -88,10 +88,10 @@ class ClipCall(Call):
 
 @dataclass(frozen=True)
 class Clip:
-    """One clip, with what the model wrote about it and what is said in it."""
+    """One clip, with the model's description of it and its subtitle lines."""
 
     index: int
-    """Its number in the video, from 0: the only name by which models speak of clips."""
+    """Its number in the video, from 0; models name clips only by it."""
     start_s: float
     end_s: float
     caption: str
@@ -108,18 +108,18 @@ class Clip:
     @property
     def words(self) -> str:
         """Everything that is known of the clip, as text to search."""
-        subjects = (f"{name} {appearance}" for name, appearance in self.subjects)
-        return "\n".join(
-            [self.caption, *subjects, self.on_screen_text, *(line.text for line in self.said)]
-        )
+        subjects = [f"{name} {appearance}" for name, appearance in self.subjects]
+        return "\n".join([self.caption, *subjects, self.on_screen_text, *texts_of(self.said)])
 
     @property
     def row(self) -> str:
         """The clip as a paragraph of a prompt."""
-        subjects = "; ".join(f"{name} ({appearance})" for name, appearance in self.subjects)
-        head = f"Clip {self.index} ({clock(self.start_s)}–{clock(self.end_s)}): {self.caption}"
+        subjects = [f"{name} ({appearance})" for name, appearance in self.subjects]
         return paragraph(
-            head, subjects, self.on_screen_text, " ".join(line.text for line in self.said)
+            f"Clip {self.index} ({clock(self.start_s)}–{clock(self.end_s)}): {self.caption}",
+            "; ".join(subjects),
+            self.on_screen_text,
+            " ".join(texts_of(self.said)),
         )
 
 
@@ -137,11 +137,8 @@ def clip_spans(run: MethodRun, clip_s: float) -> list[Span]:
         raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
     duration_s = run.video.duration_s
     count = max(1, math.ceil(duration_s / clip_s - 1e-9))
-    return list(
-        pairwise(
-            [*(min(float(number * clip_s), duration_s) for number in range(count)), duration_s]
-        )
-    )
+    edges_s = [min(float(number * clip_s), duration_s) for number in range(count)]
+    return list(pairwise([*edges_s, duration_s]))
 
 
 def describe_clips(run: MethodRun, spans: Sequence[Span]) -> list[Clip]:
@@ -163,12 +160,29 @@ def describe_clips(run: MethodRun, spans: Sequence[Span]) -> list[Clip]:
 
     clips = []
     for index, answer in run.answers(range(len(spans)), call, lambda index: [spans[index]]):
-        subjects = tuple((each.name, each.appearance) for each in answer.subjects)
-        said = run.lines(spans[index])
+        start_s, end_s = spans[index]
         clips.append(
-            Clip(index, *spans[index], answer.caption, subjects, answer.on_screen_text, said)
+            Clip(
+                index=index,
+                start_s=start_s,
+                end_s=end_s,
+                caption=answer.caption,
+                subjects=named_subjects(answer.subjects),
+                on_screen_text=answer.on_screen_text,
+                said=run.lines(spans[index]),
+            )
         )
     return clips
+
+
+def named_subjects(subjects: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+    """Return (name, appearance) of each subject, or of each object that has both."""
+    return tuple((each.name, each.appearance) for each in subjects)
+
+
+def texts_of(lines: Iterable[Line]) -> list[str]:
+    """Return the texts of subtitle lines."""
+    return [line.text for line in lines]
 
 
 def equal_parts(span: Span, count: int) -> list[Span]:
@@ -179,29 +193,32 @@ def equal_parts(span: Span, count: int) -> list[Span]:
 
 
 def paragraph(head: str, seen: str = "", on_screen: str = "", said: str = "") -> str:
-    """Return a record as a paragraph of a prompt: what it is, and what of the rest there is."""
-    parts = {"Seen": seen, "On screen": on_screen, "Said": said}
-    return " ".join([head, *(f"{name}: {text}" for name, text in parts.items() if text)])
+    """Return a record as a paragraph of a prompt: its head, and the parts that have text."""
+    words = [head]
+    for name, text in (("Seen", seen), ("On screen", on_screen), ("Said", said)):
+        if text:
+            words.append(f"{name}: {text}")
+    return " ".join(words)
 
 
 def in_order(clips: Iterable[Clip]) -> list[Clip]:
     """Return clips in order of time, each once."""
-    return sorted({clip.index: clip for clip in clips}.values(), key=lambda clip: clip.index)
+    return sorted(dict.fromkeys(clips), key=lambda clip: clip.index)
 
 
 class StillAnswer(Answer):
-    """What a frame shows."""
+    """A description of a frame."""
 
     caption: Words
 
 
 @dataclass(frozen=True)
 class StillCall(Call):
-    """Describe one frame, independently of any question; all methods ask it in these words."""
+    """Describe one frame, independently of any question; all methods make the same request."""
 
     frame: Frame
     subtitles: tuple[Line, ...]
-    """What is said at that moment."""
+    """The subtitle lines at that moment."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -211,10 +228,10 @@ class StillCall(Call):
 
 @dataclass(frozen=True)
 class Note:
-    """One frame, with what the model wrote about it and what is said at that moment."""
+    """One frame, with the model's description of it and the subtitle lines at that moment."""
 
     span: Span
-    """The interval in seconds during which about this frame is shown."""
+    """The interval in seconds during which the video shows this frame, about."""
     caption: str
     said: tuple[Line, ...]
 
@@ -227,7 +244,7 @@ class Note:
     def row(self) -> str:
         """The note as a row of a prompt."""
         head = f"Frame at {clock(self.time_s)}: {self.caption}"
-        return paragraph(head, said=" ".join(line.text for line in self.said))
+        return paragraph(head, said=" ".join(texts_of(self.said)))
 
 
 @dataclass(frozen=True)
@@ -262,6 +279,19 @@ class Album:
         return [self.notes[time_s] for time_s in wanted_s if time_s in self.notes]
 
 
-def rows_of(records: Iterable[Clip | Note]) -> str:
-    """Return records as text, one after the other."""
-    return "\n".join(record.row for record in records)
+class Row(Protocol):
+    """A record that can be a row of a prompt."""
+
+    @property
+    def row(self) -> str:
+        """The record as a paragraph."""
+
+
+def rows_of(records: Iterable[Row]) -> str:
+    """Return the rows of records as one text."""
+    return "\n".join(each_row(records))
+
+
+def each_row(records: Iterable[Row]) -> tuple[str, ...]:
+    """Return the row of each record."""
+    return tuple(record.row for record in records)

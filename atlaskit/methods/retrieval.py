@@ -1,4 +1,4 @@
-"""`retrieval`: search the records of a video's clips, and answer from the best ones."""
+"""`retrieval`: searches the records of a video's clips, and answers from the best ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import Field
 from atlaskit.agents.index import Index, nearest, query_of
 from atlaskit.agents.schemas import Answer, Words
 from atlaskit.environment.question import Question
+from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.methods.records import (
     CLIP_K,
@@ -30,7 +31,7 @@ Search: TypeAlias = Literal["words", "paraphrases"] | Embedder
 FRAMES_K = 2
 """A retrieved clip is shown on a sheet of 2×2 frames."""
 MOST_QUERIES = 4
-"""Queries that one call may write."""
+"""The most queries that one call may write."""
 SEARCHER = (
     "You write search queries for the archive of a long video. Its entries describe short clips: "
     "what happens, who and what is seen, text on screen, and what is said. The search compares "
@@ -45,14 +46,14 @@ WRITE = (
 
 
 class QueriesAnswer(Answer):
-    """What to search for."""
+    """Search queries."""
 
     queries: Annotated[list[Words], Field(min_length=1, max_length=MOST_QUERIES)]
 
 
 @dataclass(frozen=True)
 class QueriesCall(Call):
-    """Write queries that find what a question is about, without a look at the video."""
+    """Write search queries for a question, without seeing the video."""
 
     question: Question
 
@@ -70,19 +71,19 @@ def retrieval(
     search: Search = "words",
     frames: bool = True,
 ) -> Result:
-    """Answer from the clips whose records belong most to the question and its choices.
+    """Answer from the clips whose records match the question and its choices best.
 
-    The plainest form of retrieval-augmented generation: one record per clip, paid once per video; a
-    search over caption, subjects, text on screen and speech; one call a question that answers from
-    what was found, in order of time.
+    This is the simplest form of retrieval-augmented generation: one record per clip, paid once per
+    video; a search over caption, subjects, text on screen and speech; and one call per question,
+    which answers from the clips that were found, in order of time.
 
     Args:
         clip_s: Length of a clip in seconds.
-        top: The most clips that the answer is drawn from.
+        top: The most clips for the answer.
         search: How the clips are found. "words": by the words that they share with the question and
-            its choices (BM25). "paraphrases": also by those of up to four queries, which one more
-            call writes. An `ak.Embedder`: by the cosine of vectors; only its time is part of the
-            run's budget.
+            its choices (BM25). "paraphrases": also by the words of up to four queries, which the
+            model writes in one more call. An `ak.Embedder`: by the cosine of vectors; only its time
+            counts in the run's budget.
         frames: Whether the model sees four frames of each of them, beside their records.
 
     Raises:
@@ -105,36 +106,53 @@ def retrieval(
         )
     index = Index(describe_clips(run, clip_spans(run, clip_s)))
     found = in_order(_find(run, index, search, top))
-    views = tuple(run.view(clip.span, FRAMES_K) for clip in found if frames)
-    return run.decide(EvidenceCall(run.question, run.video.duration_s, rows_of(found), views))
+    views = list[View]()
+    if frames:
+        views = [run.view(clip.span, FRAMES_K) for clip in found]
+    return run.decide(
+        EvidenceCall(run.question, run.video.duration_s, rows_of(found), tuple(views))
+    )
 
 
 def _find(run: MethodRun, index: Index[Clip], search: Search, k: int) -> list[Clip]:
     """Return up to `k` clips for the question of a run, best first.
 
-    If no paraphrase can be had, or a vector cannot because the embedder fails in passing or the
-    time is up, the clips are searched by the question's words, and `run.failure` says so. Calls of
-    an embedder are not part of a run's calls, budget and costs, except for its time.
+    If the model writes no paraphrases, the embedder fails for the moment, or the time is up, the
+    clips are searched by the question's words, and `run.failure` says so. Only the time of an
+    embedder's calls counts in the budget and the costs of a run.
     """
     query = query_of(run.question)
     if search == "paraphrases":
+        queries = [query]
         answer = run.call(QueriesCall(run.question))
-        return index.search_all([query, *(answer.queries if answer is not None else ())], k)
-    near = _nearest(run, index, search, query, k) if isinstance(search, Embedder) else None
-    return index.search(query, k) if near is None else near
+        if answer is not None:
+            queries += answer.queries
+        return index.search_all(queries, k)
+    if isinstance(search, Embedder):
+        found = _nearest(run, index, search, query, k)
+        if found is not None:
+            return found
+    return index.search(query, k)
 
 
 def _nearest(
     run: MethodRun, index: Index[Clip], embedder: Embedder, query: str, k: int
 ) -> list[Clip] | None:
-    """Return the clips whose vectors are nearest to the query's; None if they cannot be had."""
+    """Return the clips whose vectors are nearest to the query's; None if the embedder fails."""
     clips = [clip for clip in index.clips if clip.words.strip()]
-    texts = [*(clip.words for clip in clips), f"{embedder.query_prefix}{query}"]
-    clock = {"deadline_s": run.meter.deadline_s, "cancel": run.meter.cancel}
+    texts = [clip.words for clip in clips]
+    texts.append(f"{embedder.query_prefix}{query}")
     try:
-        vectors = embed(embedder, texts, run.cache, replay=run.is_replay, **clock)  # type: ignore[arg-type]
+        vectors = embed(
+            embedder,
+            texts,
+            run.cache,
+            replay=run.is_replay,
+            deadline_s=run.meter.deadline_s,
+            cancel=run.meter.cancel,
+        )
     except (Unreachable, Refused):
-        raise  # the address, the key or the name is wrong: no other question can be searched either
+        raise  # the address, the key or the name is wrong, also for any other question
     except ModelError as error:
         run.failure = f"{str(error).rstrip('.')}; the clips were searched by words instead."
         run.log(Failure.of("embedding", ModelError(str(error), Usage())))

@@ -1,6 +1,6 @@
-"""`method`: makes a function like `ask` of what a system does; `MethodRun`: one run of it.
+"""The frame of every method: `method` makes it a function like `ask`, `MethodRun` is one run of it.
 
-`Call` is what a model is asked. Here are the calls that end a run, and parts of prompts.
+A `Call` asks the model one thing. This module has the calls that end a run, and parts of prompts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Schema: TypeAlias = type[BaseModel] | ParametricSchema
 
 
 class Call:
-    """What a model is asked: facts, which an oracle reads, and the request that is made of them."""
+    """One call to the model: its facts, which an oracle reads, and the request made from them."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -74,18 +74,19 @@ class Call:
     def of(
         self, role: Role, step: str, schema: Schema, system: str, *parts: str | Image
     ) -> Request:
-        """Return a request; that of a call with a `question` ends with it.
+        """Return a request; if the call has a `question`, the request ends with it.
 
         Args:
             role: Who makes the call.
-            step: What the call is for.
+            step: The purpose of the call, in one word.
             schema: The form of the reply.
-            system: What the model is and what it sees.
-            parts: What it is shown, told and asked.
+            system: The system message: what the model is and what it sees.
+            parts: The texts and images of the user message.
         """
         question = getattr(self, "question", None)
-        asked = [] if question is None else [question_text(question)]
-        return request(role, step, schema, self, system, *parts, *asked)
+        if question is not None:
+            parts = (*parts, question_text(question))
+        return request(role, step, schema, self, system, *parts)
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class EvidenceCall(DecisionCall):
     """Answer from notes and from frames of the moments that a method found."""
 
     text: str
-    """What was written down; empty if nothing was found."""
+    """Notes about the video; empty if nothing was found."""
     views: tuple[View, ...] = ()
     """Sheets of frames, in order of time."""
 
@@ -137,7 +138,7 @@ class EvidenceCall(DecisionCall):
 
 
 def sheets(views: Iterable[View]) -> list[str | Image]:
-    """Return sheets as parts of a prompt, each after what it shows."""
+    """Return sheets as parts of a prompt, each after a text that introduces it."""
     parts = list[str | Image]()
     for view in views:
         parts += [grid_intro(view), view]
@@ -151,15 +152,21 @@ def speech(lines: Sequence[Line], heading: str = "Said:") -> list[str]:
 
 T = TypeVar("T")
 
+
+def batches(items: Sequence[T], size: int) -> list[tuple[T, ...]]:
+    """Return items in groups of `size`, in order; the last group may be smaller."""
+    return [tuple(items[start : start + size]) for start in range(0, len(items), size)]
+
+
 OF_FRAMES = ("size", "fit", "subtitles", "threads")
-"""The settings of `MethodRun` that a method without frames does not have."""
+"""The settings of `MethodRun` that only methods with frames have."""
 
 
 class MethodRun(Run):
     """One run of a method: its calls, then `decide`, which returns the result.
 
-    Calls before the decision (`call`, `answers`) return nothing once `is_over`: the budget is
-    spent, or the model refuses every call. A method then decides from what it has.
+    Once the budget is spent or the model refuses every call (`is_over`), the calls before the
+    decision (`call`, `answers`) return nothing. A method then decides from what it has.
     """
 
     limit: Limit | None = None
@@ -189,7 +196,8 @@ class MethodRun(Run):
             question: The question, as text or as a `Question`.
             choices: The possible answers; None for an answer in words.
             vlm: The model, the address of its server, or its name: see `ask`.
-            size: Width and height of a frame's cell in pixels; None for what suits the model.
+            size: Width and height of a frame's cell in pixels; None for the size that suits the
+                model.
             fit: How a frame fills its cell: see `ak.Search`.
             subtitles: Whether the model gets the subtitle lines.
             threads: Calls that are made at the same time; no result depends on it.
@@ -239,9 +247,9 @@ class MethodRun(Run):
         """Make a call before the decision, and record it as a turn.
 
         Args:
-            call: What the model is asked.
-            intervals_s: The parts of the video that it is shown or told of.
-            news: What the call tells the model beyond the turns before.
+            call: The call.
+            intervals_s: The parts of the video that it is about.
+            news: The text that is new to the model since the turns before.
 
         Returns:
             The answer; None if the call failed, or none may follow.
@@ -269,36 +277,35 @@ class MethodRun(Run):
         does not depend on timing.
 
         Args:
-            items: What the calls are about.
-            call: Returns what the model is asked about an item.
-            intervals_s: Returns the parts of the video that it is shown or told of.
-            news: Returns what the call tells the model beyond the turns before.
+            items: The subjects of the calls, one each.
+            call: Returns the call about an item.
+            intervals_s: Returns the parts of the video that the call is about.
+            news: Returns the text of the call that is new to the model.
 
         Raises:
             Unreachable: If the first MAX_UNANSWERED calls of the run fail because the server is
                 unreachable.
         """
-        group = len(items) if self.budget is None else self.threads
+        size = len(items) if self.budget is None else self.threads
         unreachable = 0
         has_reply = self.has_reply
         start = 0
         with ThreadPoolExecutor(self.threads) as pool:
             while start < len(items) and not self.is_over:
                 left = self.meter.calls_left()
-                # This is positive, since the budget is not over.
-                room = group if left is None else min(group, left - RESERVED_CALLS)
-                requests = [call(item).request() for item in items[start : start + room]]
-                spread = map if self.is_replay else pool.map  # a replay waits for nobody
+                if left is not None:
+                    size = min(size, left - RESERVED_CALLS)  # positive, as the budget is not over
+                group = items[start : start + size]
+                requests = [call(item).request() for item in group]
+                spread = map if self.is_replay else pool.map  # a replay waits for no server
                 outcomes = spread(lambda each: self.refusal or self.complete(each), requests)
-                for item, request, outcome in zip(
-                    items[start : start + room], requests, outcomes, strict=True
-                ):
+                for item, request, outcome in zip(group, requests, outcomes, strict=True):
                     if not isinstance(outcome, ModelError):
                         has_reply = True
-                        yield (
-                            item,
-                            self._log_turn(request.step, outcome, intervals_s(item), news(item)),
+                        answer = self._log_turn(
+                            request.step, outcome, intervals_s(item), news(item)
                         )
+                        yield item, answer
                         continue
                     self._log_failure(request.step, outcome)
                     unreachable += isinstance(outcome, Unreachable)
@@ -307,7 +314,7 @@ class MethodRun(Run):
                         if outcome.is_final:
                             return
                         raise outcome
-                start += room
+                start += size
 
     def _log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span], news: str) -> Any:
         """Record a call that got a reply, as a turn; return the answer."""
@@ -361,17 +368,17 @@ class MethodRun(Run):
 
 
 Answering: TypeAlias = Callable[Concatenate[MethodRun, ...], Result]
-"""What a method does in its run, with settings of its own as keywords."""
+"""The body of a method: it answers in a run, with settings of its own as keywords."""
 
 
 def method(
     name: str, *, k: int = 0, free_text: bool = True
 ) -> Callable[[Answering], Callable[..., Result]]:
-    """Make a function with the signature of `ask` of one that answers in a run.
+    """Return a decorator that makes the body of a method a function with the signature of `ask`.
 
-    That one takes a `MethodRun`, whose start is recorded, and the method's own settings as
-    keywords. Those whose default is a whole number are whole numbers from 1. The settings of
-    `MethodRun` are added to them.
+    The body takes a `MethodRun`, whose start is recorded, and the method's own settings as
+    keywords. A setting whose default is a whole number must be a whole number from 1. The function
+    has the settings of `MethodRun` too.
 
     Args:
         name: Name of the method.
@@ -380,11 +387,9 @@ def method(
     """
 
     def decorate(answer: Answering) -> Callable[..., Result]:
-        shared = [
-            each
-            for each in inspect.signature(MethodRun).parameters.values()
-            if k or each.name not in OF_FRAMES
-        ]
+        shared = list(inspect.signature(MethodRun).parameters.values())
+        if not k:
+            shared = [each for each in shared if each.name not in OF_FRAMES]
         own = list(inspect.signature(answer).parameters.values())[1:]
         signature = inspect.Signature([*shared[:4], *own, *shared[4:]], return_annotation="Result")
 
@@ -395,20 +400,20 @@ def method(
             except TypeError as error:
                 raise TypeError(f"{answer.__name__}() {error}") from None
             given.apply_defaults()
-            chosen: Any = {each.name: given.arguments.pop(each.name) for each in own}
+            chosen = dict[str, Any]()
             for each in own:
+                chosen[each.name] = given.arguments.pop(each.name)
                 if type(each.default) is int:
                     check_whole(each.name, chosen[each.name])
             run = MethodRun(*given.args, **given.kwargs)
             if free_text:
                 check_writes_freely(run.vlm, name)
-            run.begin(
-                name,
-                {
-                    **(_look(run, k) if k else {}),
-                    **{key: _recorded(each) for key, each in chosen.items()},
-                },
-            )
+            recorded = dict[str, Any]()
+            if k:
+                recorded |= _look(run, k)
+            for key, value in chosen.items():
+                recorded[key] = _recorded(value)
+            run.begin(name, recorded)
             return answer(run, **chosen)
 
         ask.__signature__ = signature  # type: ignore[attr-defined]
@@ -418,13 +423,13 @@ def method(
 
 
 def _look(run: MethodRun, k: int) -> dict[str, Any]:
-    """Return how a run shows frames; raise InputError if it can show no k×k of them."""
+    """Return the settings of a run's frames; raise InputError if k×k of them do not fit a sheet."""
     run.look.check(k)
     return {"cell": run.look.cell, **recorded_fit(run.look), "subtitles": run.has_subtitles}
 
 
 def _recorded(setting: Any) -> Any:
-    """Return a setting as JSON. Where an embedder runs is left out: no result depends on it."""
+    """Return a setting as JSON, without the address of an embedder: no result depends on it."""
     if isinstance(setting, Embedder):
         return {"embedder": setting.name, "query_prefix": setting.query_prefix}
     return setting

@@ -1,8 +1,8 @@
-"""The scenes of a video: clips that belong together, with what happens in them (per video).
+"""The scenes of a video: clips that belong together, with their descriptions, once per video.
 
-`scenes_of` asks at each cut between two clips whether the scene continues, and has each scene of
-several clips described; `clips_as_scenes` takes each clip for a scene, without a call. `with_names`
-gives the characters of all scenes consistent names, by pairwise merges.
+`scenes_of` asks at each cut between two clips whether the scene continues, and for a description of
+each scene of several clips. `clips_as_scenes` takes each clip for a scene, without a call.
+`with_names` gives the characters of all scenes consistent names, by pairwise merges.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.records import Clip, Subject, paragraph
-from atlaskit.methods.run import Call, MethodRun, sheets
+from atlaskit.methods.records import (
+    Clip,
+    Subject,
+    each_row,
+    named_subjects,
+    paragraph,
+    texts_of,
+)
+from atlaskit.methods.run import Call, MethodRun, batches, sheets
 from atlaskit.models.protocol import ParametricSchema, Request, among
 
 CUT_K = 2
@@ -31,14 +38,14 @@ SCENE_K = 4
 PER_SHEET = 16
 """Scenes whose middle frames share one sheet."""
 LONGEST_ROW = 2_000
-"""Characters of a scene in a prompt. Of a longer text (a scene full of speech) the end is cut off,
-and marked."""
+"""The most letters of a scene in a prompt. The end of a longer text (a scene full of speech) is cut
+off and marked."""
 MOST_CHARACTERS = 8
-"""Characters of one scene."""
+"""The most characters (persons, animals, objects) of one scene."""
 MOST_LISTED = 24
-"""Characters of a stretch that one call compares: those that are in most scenes."""
+"""The most characters of a stretch that one call compares: those that are in most scenes."""
 MOST_PAIRS = 24
-"""Pairs of characters that one call may call the same."""
+"""The most pairs of characters that one call may declare the same."""
 
 CUTTER = (
     "You divide a long video into scenes. A scene is a stretch in one place, with one course of "
@@ -82,7 +89,7 @@ class ContinuesAnswer(Answer):
 
 
 class SceneAnswer(Answer):
-    """What a scene shows."""
+    """A description of a scene."""
 
     caption: Words
     characters: Annotated[list[Subject], Field(max_length=MOST_CHARACTERS)]
@@ -117,7 +124,7 @@ class SceneCall(Call):
 
     view: View
     rows: tuple[str, ...]
-    """What was written down of its clips, in order of time."""
+    """The descriptions of its clips, in order of time."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -138,8 +145,9 @@ class CharactersCall(Call):
 
     def request(self) -> Request:
         """Return the request to the model."""
-        both = enumerate([*self.first, *self.second])
-        rows = [f"  {number}: {name} ({appearance})" for number, (name, appearance) in both]
+        rows = list[str]()
+        for name, appearance in (*self.first, *self.second):
+            rows.append(f"  {len(rows)}: {name} ({appearance})")
         numbers = tuple(range(len(rows)))
         count = len(self.first)
         first = "\n".join(["The first list:", *rows[:count]])
@@ -159,9 +167,9 @@ class Scene:
     clips: tuple[Clip, ...]
     caption: str
     characters: tuple[tuple[str, str], ...]
-    """(name, appearance) of each, as the scene's describer wrote them."""
+    """(name, appearance) of each, as the description of the scene has them."""
     names: tuple[str, ...] = ()
-    """The name of each character in the whole video; empty if nobody compared them."""
+    """The name of each character in the whole video; empty before `with_names`."""
 
     @property
     def span(self) -> Span:
@@ -172,19 +180,25 @@ class Scene:
     def row(self) -> str:
         """The scene as a paragraph of a prompt."""
         start_s, end_s = self.span
-        names = self.names or tuple(name for name, _ in self.characters)
-        seen = [
-            f"{name} ({appearance})"
-            if name == here
-            else f"{name} (here called {here}; {appearance})"
-            for name, (here, appearance) in zip(names, self.characters, strict=True)
-        ]
-        head = f"Scene {self.index} ({clock(start_s)}–{clock(end_s)}): {self.caption}"
-        on_screen = " ".join(clip.on_screen_text for clip in self.clips if clip.on_screen_text)
+        seen = list[str]()
+        for place, (here, appearance) in enumerate(self.characters):
+            name = self.names[place] if self.names else here
+            if name == here:
+                seen.append(f"{name} ({appearance})")
+            else:
+                seen.append(f"{name} (here called {here}; {appearance})")
+        on_screen = list[str]()
         lines = dict[str, None]()  # each once
         for clip in self.clips:
-            lines |= dict.fromkeys(line.text for line in clip.said)
-        row = paragraph(head, "; ".join(seen), on_screen, " ".join(lines))
+            if clip.on_screen_text:
+                on_screen.append(clip.on_screen_text)
+            lines |= dict.fromkeys(texts_of(clip.said))
+        row = paragraph(
+            f"Scene {self.index} ({clock(start_s)}–{clock(end_s)}): {self.caption}",
+            "; ".join(seen),
+            " ".join(on_screen),
+            " ".join(lines),
+        )
         if len(row) > LONGEST_ROW:
             row = f"{row[: LONGEST_ROW - 2]} …"
         return row
@@ -198,9 +212,9 @@ def clips_as_scenes(clips: Sequence[Clip]) -> list[Scene]:
 def scenes_of(run: MethodRun, clips: Sequence[Clip], longest: int) -> list[Scene]:
     """Return the scenes of a video, in order of time.
 
-    One call for each cut between two clips, and one for each scene of several clips; none depends
-    on a question. A cut whose call fails ends the scene, and a scene whose call fails has the
-    captions of its clips.
+    There is one call for each cut between two clips, and one for each scene of several clips; none
+    depends on a question. A cut whose call fails ends the scene, and a scene whose call fails has
+    the captions of its clips.
 
     Args:
         run: The run that makes the calls.
@@ -214,14 +228,14 @@ def scenes_of(run: MethodRun, clips: Sequence[Clip], longest: int) -> list[Scene
             groups[-1].append(clip)
         else:
             groups.append([clip])
-    scenes = [Scene(index, tuple(group), *_from_clips(group)) for index, group in enumerate(groups)]
+    scenes = [_from_clips(index, group) for index, group in enumerate(groups)]
 
     def call(scene: Scene) -> SceneCall:
-        return SceneCall(run.view(scene.span, SCENE_K), tuple(clip.row for clip in scene.clips))
+        return SceneCall(run.view(scene.span, SCENE_K), each_row(scene.clips))
 
     longer = [scene for scene in scenes if len(scene.clips) > 1]
     for scene, answer in run.answers(longer, call, lambda scene: [scene.span]):
-        characters = tuple((each.name, each.appearance) for each in answer.characters)
+        characters = named_subjects(answer.characters)
         scenes[scene.index] = Scene(scene.index, scene.clips, answer.caption, characters)
     return scenes
 
@@ -234,20 +248,19 @@ def middle_frames(run: MethodRun, scenes: Sequence[Scene]) -> tuple[Sheet, ...]:
         items.append(
             Evidence((start_s + end_s) / 2, start_s, end_s, "", 1.0, label=str(scene.index))
         )
-    pads = [
-        Scratchpad(tuple(items[start : start + PER_SHEET]))
-        for start in range(0, len(items), PER_SHEET)
-    ]
-    return tuple(Sheet(run.video, pad, run.look, run.cache) for pad in pads)
+    return tuple(
+        Sheet(run.video, Scratchpad(some), run.look, run.cache)
+        for some in batches(items, PER_SHEET)
+    )
 
 
 def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
     """Return the index of each clip that continues the scene of the clip before it."""
-    # Where a clip has no record, nothing is known of the cut: the scene ends there.
+    # If a clip has no record, nothing is known about its cuts: the scene ends there.
     cuts = [(one, other) for one, other in pairwise(clips) if other.index == one.index + 1]
 
     def around(cut: tuple[Clip, Clip]) -> Span:
-        """Return as much time on both sides of a cut as half of the shorter clip has."""
+        """Return the time around a cut: on each side, half the length of the shorter clip."""
         before, after = cut
         half_s = min(before.end_s - before.start_s, after.end_s - after.start_s) / 2
         return after.start_s - half_s, after.start_s + half_s
@@ -255,19 +268,22 @@ def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
     def call(cut: tuple[Clip, Clip]) -> ContinuesCall:
         return ContinuesCall(run.view(around(cut), CUT_K), cut[0].caption, cut[1].caption)
 
-    answers = run.answers(cuts, call, lambda cut: [around(cut)])
-    return {after.index for (_, after), answer in answers if answer.continues}
+    continued = set[int]()
+    for (_, after), answer in run.answers(cuts, call, lambda cut: [around(cut)]):
+        if answer.continues:
+            continued.add(after.index)
+    return continued
 
 
-def _from_clips(group: Sequence[Clip]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return caption and characters of a scene that nobody described: those of its clips."""
+def _from_clips(index: int, clips: Sequence[Clip]) -> Scene:
+    """Return a scene with the captions and subjects of its clips."""
     subjects = dict[tuple[str, str], None]()  # each once
-    for clip in group:
+    for clip in clips:
         subjects |= dict.fromkeys(clip.subjects)
-    caption = " ".join(clip.caption for clip in group)
-    if len(group) > 1:
+    caption = " ".join([clip.caption for clip in clips])
+    if len(clips) > 1:
         caption = caption[: LONGEST_TEXT * 2]
-    return caption, tuple(subjects)[:MOST_CHARACTERS]
+    return Scene(index, tuple(clips), caption, tuple(subjects)[:MOST_CHARACTERS])
 
 
 @dataclass(frozen=True)
@@ -290,18 +306,16 @@ class Stretch:
     @property
     def listed(self) -> tuple[Character, ...]:
         """The characters that are compared with those of another stretch."""
-        most_seen = set(
-            sorted(self.characters, key=lambda each: (-len(each.seen), each.seen))[:MOST_LISTED]
-        )
-        return tuple(each for each in self.characters if each in most_seen)
+        by_scenes = sorted(self.characters, key=lambda each: (-len(each.seen), each.seen))
+        return tuple(sorted(by_scenes[:MOST_LISTED], key=self.characters.index))
 
 
 def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
     """Return scenes whose characters have one name each in the whole video.
 
-    Neighbouring stretches of scenes are merged in pairs, then the merged ones, and so on: a call a
-    merge, none of which depends on a question. A call compares MOST_LISTED characters of each side
-    at most; the others keep their names. If a call fails, the two stretches have no character in
+    Neighbouring stretches of scenes are merged in pairs, then the merged stretches, and so on. Each
+    merge is one call, which depends on no question. It compares at most MOST_LISTED characters of
+    each side; the others keep their names. If a call fails, the two stretches have no character in
     common.
 
     Args:
@@ -310,36 +324,39 @@ def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
     """
 
     def call(pair: tuple[Stretch, Stretch]) -> CharactersCall:
-        first, second = (
-            tuple((each.name, each.appearance) for each in stretch.listed) for stretch in pair
-        )
-        return CharactersCall(first, second)
+        first, second = pair
+        return CharactersCall(named_subjects(first.listed), named_subjects(second.listed))
+
+    def spans(pair: tuple[Stretch, Stretch]) -> list[Span]:
+        return [pair[0].span, pair[1].span]
 
     stretches = []
     for scene in scenes:
-        characters = (
-            Character(*each, ((scene.index, place),)) for place, each in enumerate(scene.characters)
-        )
+        characters = list[Character]()
+        for place, (name, appearance) in enumerate(scene.characters):
+            characters.append(Character(name, appearance, ((scene.index, place),)))
         stretches.append(Stretch(scene.span, tuple(characters)))
     while len(stretches) > 1:
         pairs = list(zip(stretches[::2], stretches[1::2], strict=False))
         compared = [pair for pair in pairs if pair[0].characters and pair[1].characters]
-        same = dict(run.answers(compared, call, lambda pair: [each.span for each in pair]))
-        stretches[: 2 * len(pairs)] = [
-            _merged(*pair, same[pair].same if pair in same else ()) for pair in pairs
-        ]
+        answers = dict(run.answers(compared, call, spans))
+        merged = list[Stretch]()
+        for pair in pairs:
+            same = answers[pair].same if pair in answers else ()
+            merged.append(_merged(*pair, same))
+        stretches = merged + stretches[2 * len(pairs) :]
     names = dict[tuple[int, int], str]()
-    for each in stretches:
-        names |= _named(each.characters)
+    for stretch in stretches:
+        names |= _names_by_place(stretch.characters)
     renamed = []
     for scene in scenes:
-        own = tuple(names[scene.index, place] for place in range(len(scene.characters)))
-        renamed.append(replace(scene, names=own))
+        own = [names[scene.index, place] for place in range(len(scene.characters))]
+        renamed.append(replace(scene, names=tuple(own)))
     return renamed
 
 
 def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
-    """Return two stretches as one: a character of the second joins the first it is paired with."""
+    """Return two stretches as one, in which the characters of each pair in `same` are one."""
     first = one.listed
     both = (*one.listed, *other.listed)
     joins = dict[Character, Character]()
@@ -356,8 +373,8 @@ def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
     return Stretch((one.span[0], other.span[1]), (*grown, *new))
 
 
-def _named(characters: Sequence[Character]) -> dict[tuple[int, int], str]:
-    """Return the name at each place: of two characters with one name the later gets a number."""
+def _names_by_place(characters: Sequence[Character]) -> dict[tuple[int, int], str]:
+    """Return the name at each place; if two characters have one name, the later gets a number."""
     names = {}
     taken = set[str]()
     counted = Counter[str]()

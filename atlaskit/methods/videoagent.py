@@ -1,10 +1,10 @@
-"""`videoagent`: look at a few frames, then at those that the question still needs (VideoAgent)."""
+"""`videoagent`: looks at a few frames, then at those that the question still needs (VideoAgent)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress
 from typing import Any, Literal, Union
 
 from pydantic import BaseModel
@@ -22,9 +22,9 @@ from atlaskit.runs.result import Result
 SEGMENT_K = 4
 """A segment is shown on a sheet of 4×4 frames."""
 SHORTEST_S = 1.0
-"""A segment between two frames that is shorter is not looked into."""
+"""A segment between two frames that is shorter than this is not looked into."""
 CERTAIN = 3
-"""How sure an answer is that ends the search."""
+"""The level of sureness that ends the search."""
 
 DETECTIVE = (
     "You answer a question about a long video of which you know single frames, in words, and "
@@ -56,22 +56,23 @@ class JudgeCall(Call):
     question: Question
     duration_s: float
     frames: tuple[tuple[float, str], ...]
-    """Time in seconds of each frame, and what is known of it, in order of time."""
+    """Time in seconds of each frame, and its description, in order of time."""
     segments: tuple[Span, ...]
-    """The segments of which one more frame can be had, in order of time; one is named by its place
-    among them."""
+    """The segments in which one more frame can be looked at, in order of time. A reply names one by
+    its place among them."""
     most: int
-    """How many segments may be named."""
+    """The most segments that a reply may name."""
 
     @property
     def rows(self) -> str:
         """The frames, and between them the segments, in order of time."""
-        rows = [(time_s, 0, row) for time_s, row in self.frames]
+        rows = list[tuple[float, int, str]]()
+        for time_s, row in self.frames:
+            rows.append((time_s, 0, row))
         for number, (start_s, end_s) in enumerate(self.segments):
-            rows.append(
-                (start_s, 1, f"Segment {number}: {clock(start_s)}–{clock(end_s)}, not seen.")
-            )
-        return "\n".join(row for *_, row in sorted(rows))
+            row = f"Segment {number}: {clock(start_s)}–{clock(end_s)}, not seen."
+            rows.append((start_s, 1, row))
+        return "\n".join([row for *_, row in sorted(rows)])
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -88,7 +89,7 @@ class JudgeCall(Call):
 
 @dataclass(frozen=True)
 class PickCall(Call):
-    """Pick the frame of a segment that shows what is looked for."""
+    """Pick the frame of a segment that fits a description best."""
 
     question: Question
     look_for: str
@@ -115,29 +116,29 @@ def _judge_shape(most: int) -> type[BaseModel]:
 def videoagent(
     run: MethodRun, *, frames: int = 5, rounds: int = 3, segments: int = 5, context: int = 100_000
 ) -> Result:
-    """Answer from captions of a few frames, and look for more in rounds (VideoAgent, 2024).
+    """Answer from captions of a few frames, and look at more in rounds (VideoAgent, 2024).
 
-    First there are `frames` frames at equal steps. In each round the model answers from their
+    At first, there are `frames` frames at equal steps. In each round the model answers from their
     descriptions and says how sure it is, from 1 to 3. Unless it is certain, it names segments
-    between the frames that it has seen, each with a description of what to look for; in each of
-    them the frame that fits best is picked, and described. The last round answers.
+    between the frames that it has seen, each with a description of the frame to look for. In each
+    of them, the frame that fits best is picked and described. The last round answers.
 
-    A frame's description depends on no question, so frames that several questions look at are paid
-    once.
+    The description of a frame depends on no question, so it is paid once, also if several questions
+    look at the frame.
 
     What differs from the original: a frame is picked by the model itself, from a sheet of 4×4
     frames of the segment, not by an image encoder, so that no second model is needed. The first
     frames are those at the middles of equal parts, as in `uniform`, and the stretches before the
     first and after the last frame are segments too. One call answers, judges the answer and names
-    the segments, where the original makes three. The answer is asked in a call of its own, in the
-    form that all methods share; the last round makes only this call. Subtitles at the frames' times
-    are told, where the original has none.
+    the segments, for which the original makes three. The final answer has a call of its own, in the
+    form that all methods share; the last round makes only this call. The model gets the subtitles
+    at the frames' times, which the original does not use.
 
     Args:
-        frames: Frames that are looked at first.
-        rounds: The most rounds, the answer included.
+        frames: Frames at the beginning.
+        rounds: The most rounds, including the answer.
         segments: The most segments that are looked into in a round, one frame each.
-        context: Tokens of descriptions that the answer may be drawn from: see `captions`.
+        context: The most tokens of descriptions for the answer: see `captions`.
 
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
@@ -149,12 +150,14 @@ def videoagent(
     """
     album = Album(run)
     part_s = run.video.duration_s / frames
-    notes = album.describe((number + 0.5) * part_s for number in range(frames))
+    times_s = [(number + 0.5) * part_s for number in range(frames)]
+    notes = album.describe(times_s)
     for _ in range(rounds - 1):
         picked_s = _pick(run, _judge(run, notes, segments))
         if not picked_s:
             break
-        notes = album.describe([*(note.time_s for note in notes), *picked_s])
+        times_s = [note.time_s for note in notes]
+        notes = album.describe([*times_s, *picked_s])
     return run.decide_from(rows_of(notes), context)
 
 
@@ -165,13 +168,19 @@ def between(duration_s: float, notes: Sequence[Note]) -> tuple[Span, ...]:
         duration_s: Duration of the video in seconds.
         notes: The notes of the frames, in order of time.
     """
-    edges_s = [0.0, *(note.time_s for note in notes), duration_s]
-    return tuple(span for span in pairwise(edges_s) if span[1] - span[0] >= SHORTEST_S)
+    segments = list[Span]()
+    start_s = 0.0
+    for end_s in [*(note.time_s for note in notes), duration_s]:
+        if end_s - start_s >= SHORTEST_S:
+            segments.append((start_s, end_s))
+        start_s = end_s
+    return tuple(segments)
 
 
 def _judge(run: MethodRun, notes: Sequence[Note], most: int) -> dict[Span, str]:
-    """Ask for an answer; return the segments to look into, in order of time, each with what to look
-    for: none if the answer is certain, or the call failed.
+    """Ask for an answer; return the segments to look into, each with what to look for.
+
+    The segments are in order of time. There are none if the answer is certain or the call failed.
     """
     segments = between(run.video.duration_s, notes)
     if not segments:
@@ -181,9 +190,10 @@ def _judge(run: MethodRun, notes: Sequence[Note], most: int) -> dict[Span, str]:
     answer: Any = run.call(call, [note.span for note in notes])
     if answer is None or answer.judgement.sure == CERTAIN:
         return {}
-    # If a segment is named twice, the first one counts.
-    wanted = {each.segment: each.look_for for each in reversed(answer.judgement.look)}
-    return {segments[number]: look_for for number, look_for in sorted(wanted.items())}
+    wanted = dict[Span, str]()
+    for each in answer.judgement.look:  # if a segment is named twice, the first one counts
+        wanted.setdefault(segments[each.segment], each.look_for)
+    return dict(sorted(wanted.items()))
 
 
 def _pick(run: MethodRun, wanted: Mapping[Span, str]) -> list[float]:
@@ -192,9 +202,12 @@ def _pick(run: MethodRun, wanted: Mapping[Span, str]) -> list[float]:
     for segment, look_for in wanted.items():
         view = run.view(segment, SEGMENT_K)
         readable = are_readable(run.video, view.moments, view.cell_size, view.look.fit, run.cache)
-        if cells := tuple(index for index, is_readable in enumerate(readable) if is_readable):
+        cells = tuple(compress(range(len(readable)), readable))
+        if cells:
             calls[segment] = PickCall(run.question, look_for, view, cells)
-    answers = run.answers(
+    times_s = list[float]()
+    for segment, answer in run.answers(
         list(calls), calls.__getitem__, lambda segment: [segment], wanted.__getitem__
-    )
-    return [calls[segment].view.moments[answer.cell] for segment, answer in answers]
+    ):
+        times_s.append(calls[segment].view.moments[answer.cell])
+    return times_s

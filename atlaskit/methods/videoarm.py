@@ -24,6 +24,7 @@ from atlaskit.methods.controller import (
     clip_ranges,
     converse,
     notes_of,
+    sheets_over,
 )
 from atlaskit.methods.records import CLIP_S, clip_spans
 from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method, sheets
@@ -34,10 +35,12 @@ from atlaskit.video.subtitles import Line
 SNAP = "scene_snapper"
 TRANSCRIPT = "transcript"
 ANALYZE = "clip_analyzer"
-FEWEST_FRAMES, MOST_FRAMES = 32, 144
-"""Frames of a snapshot: two to nine sheets of 4×4."""
+FEWEST_FRAMES = 32
+"""The fewest frames of a snapshot: two sheets of 4×4."""
+MOST_FRAMES = 144
+"""The most frames of a snapshot: nine sheets of 4×4."""
 FRAMES = Annotated[int, Field(strict=True, ge=FEWEST_FRAMES, le=MOST_FRAMES)]
-"""How many frames a snapshot shall show."""
+"""How many frames a snapshot shows, as the controller chooses."""
 
 NAVIGATOR = (
     "You find the answer to a question about a long video by looking at it, from the whole to the "
@@ -61,7 +64,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class SnapshotCall(Call):
-    """Say in one sentence what a snapshot shows, independently of any question."""
+    """Describe a snapshot in one sentence, independently of any question."""
 
     views: tuple[View, ...]
 
@@ -79,7 +82,7 @@ def videoarm(
     After VideoARM (Yin et al., 2025). Per question, a controller takes up to 10 turns, one action
     each: `scene_snapper` shows it 32 to 144 frames of ranges of clips, `transcript` tells it what
     is said in them, `clip_analyzer` answers a question from up to 50 frames of a range, `finish`
-    ends. Its memory is what it thought and was told: a sentence on each snapshot, transcripts and
+    ends. Its memory is its thoughts and what it read: a sentence on each snapshot, transcripts and
     analyses. Each turn starts from this memory, and shows the images of the latest snapshot alone.
     The answer is drawn from the memory and these images.
 
@@ -106,14 +109,16 @@ def videoarm(
     check_frames(frames)
     eyes = Eyes(run, clip_spans(run, clip_s), frames)
     taken = converse(run, NAVIGATOR, len(eyes.spans), eyes.tools(), turns=turns, keep_views=1)
-    latest = next((turn.outcome.views for turn in reversed(taken) if turn.outcome.views), ())
+    latest: tuple[View, ...] = ()
+    for turn in taken:
+        latest = turn.outcome.views or latest
     memory = notes_of(taken, thoughts=True)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, memory, latest))
 
 
 @dataclass(frozen=True)
 class Eyes:
-    """What serves the controller's actions in one run."""
+    """Carries out the controller's actions in one run."""
 
     run: MethodRun
     spans: Sequence[Span]
@@ -121,7 +126,7 @@ class Eyes:
     frames: int
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the controller's actions: to snap, to hear if there is speech, and to analyze."""
+        """Return the controller's actions; there is no transcript without subtitle lines."""
         snap = (
             f"Shows you {FEWEST_FRAMES} to {MOST_FRAMES} frames of ranges of clips, from the "
             "first to the last clip of each, spread evenly over them, in place of the snapshots "
@@ -132,39 +137,37 @@ class Eyes:
             "answer to a question of yours and how sure it is. The shorter the range, the closer "
             "the look."
         )
+        hear = "Tells you what is said in ranges of clips."
         one = clip_range(len(self.spans))
         some = clip_ranges(len(self.spans))
-        hear = list[Tool]()
+        tools = [
+            Tool(SNAP, snap, {"ranges": some, "frames": FRAMES}, by_ranges(self.spans, self.snap))
+        ]
         if self.run.lines((0.0, self.run.video.duration_s)):
-            purpose = "Tells you what is said in ranges of clips."
-            hear = [Tool(TRANSCRIPT, purpose, {"ranges": some}, by_ranges(self.spans, self.hear))]
-        return (
-            Tool(SNAP, snap, {"ranges": some, "frames": FRAMES}, by_ranges(self.spans, self.snap)),
-            *hear,
-            Tool(
-                ANALYZE,
-                analyze,
-                {"range": one, "question": Words},
-                by_ranges(self.spans, self.analyze),
-            ),
-        )
+            use = by_ranges(self.spans, self.hear)
+            tools.append(Tool(TRANSCRIPT, hear, {"ranges": some}, use))
+        use = by_ranges(self.spans, self.analyze)
+        tools.append(Tool(ANALYZE, analyze, {"range": one, "question": Words}, use))
+        return tuple(tools)
 
     def snap(self, action: Any, ranges: Ranges) -> Outcome:
         """Show frames of ranges of clips, with a sentence on them that outlasts the images."""
-        views = ranges.sheets(self.run, action.frames)
+        views = sheets_over(self.run, ranges.spans, action.frames)
         reply = self.run.call(SnapshotCall(views), ranges.spans)
-        parts = [
-            f"Sheet {number}: clips {self._clips_in(view)}." for number, view in enumerate(views, 1)
-        ]
+        rows = list[str]()
+        for number, view in enumerate(views, 1):
+            rows.append(f"Sheet {number}: clips {self._clips_in(view)}.")
         note = "No note was taken of them." if reply is None else reply.caption
-        return Outcome("\n".join([*parts, f"{ranges}: {note}"]), views, ranges.spans)
+        rows.append(f"{ranges}: {note}")
+        return Outcome("\n".join(rows), views, ranges.spans)
 
     def hear(self, action: Any, ranges: Ranges) -> Outcome:
         """Tell what is said in ranges of clips, unless it is too much."""
         rows = self._lines(ranges)
         if not rows:
             return Outcome(f"{ranges}: nothing is said.", intervals_s=ranges.spans)
-        if (length := sum(map(len, rows))) > MOST_SUBTITLES:
+        length = sum(map(len, rows))
+        if length > MOST_SUBTITLES:
             share = MOST_SUBTITLES / length
             return Outcome(
                 f"Not possible: {ranges} hold too many words. Name at most {share:.0%} of these "
@@ -177,20 +180,16 @@ class Eyes:
         return ranges.inspect(self.run, action.question, self.frames, "confidence")
 
     def _clips_in(self, view: View) -> str:
-        """Return the numbers of the clips that a sheet shows frames of."""
-        start_s = view.grid.start_s
-        end_s = view.grid.end_s
-        return listed(
-            [
-                number
-                for number, clip in enumerate(self.spans)
-                if clip[0] < end_s and start_s < clip[1]
-            ]
-        )
+        """Return the numbers of the clips whose frames a sheet shows."""
+        numbers = list[int]()
+        for number, (start_s, end_s) in enumerate(self.spans):
+            if start_s < view.grid.end_s and view.grid.start_s < end_s:
+                numbers.append(number)
+        return listed(numbers)
 
     def _lines(self, ranges: Ranges) -> list[str]:
-        """Return the lines of ranges of clips, each once, after the first clip that has it."""
-        first: dict[Line, int] = {}
+        """Return the lines of ranges of clips, each once, as rows with the number of a clip."""
+        first = dict[Line, int]()
         for start, end in ranges.ends:
             for number in range(start, end + 1):
                 for line in self.run.lines(self.spans[number]):

@@ -1,9 +1,9 @@
-"""`videotree`: groups of frames that look alike, opened where the question needs it (VideoTree).
+"""`videotree`: groups frames that look alike, and opens the groups that matter (VideoTree).
 
-`SimilarFrames` are the moments of a video in such groups, without any model. A frame is described
-by a thumbnail of 16×9 pixels and a histogram of its colours. k-means divides all frames of a
-video, and Ward's method divides a group again. Groups are entries of the cache: a replay needs
-neither the frames nor scikit-learn, and has the groups of the run on any machine.
+`SimilarFrames` groups the frames of a video without any model. The features of a frame are a
+thumbnail of 16×9 pixels and a histogram of its colours. k-means divides all frames of a video, and
+Ward's method divides a group again. Groups are entries of the cache: a replay needs neither the
+frames nor scikit-learn, and has the groups of the run on any machine.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from atlaskit.agents.schemas import Text, cached_shape, one_of, reply_model, several
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json
-from atlaskit.environment.question import Question
+from atlaskit.environment.question import Question, Span
 from atlaskit.errors import FrameError, InputError, check_whole, missing
-from atlaskit.methods.records import Album, Note, rows_of
-from atlaskit.methods.run import Call, MethodRun, method
+from atlaskit.methods.records import Album, Note, each_row, rows_of
+from atlaskit.methods.run import Call, MethodRun, batches, method
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 
-HELPFUL, ESSENTIAL = 2, 3
-"""Relevance of a group that is opened once, and of one whose parts are opened too."""
+HELPFUL = 2
+"""Relevance of a group that is opened once."""
+ESSENTIAL = 3
+"""Relevance of a group whose parts are opened too."""
 MOST_FRAMES = 3_600
-"""Frames of a video that are compared: one a second in the first hour. A longer video has one for
-each of so many equal parts (every ten seconds of ten hours): the keyframe nearest the part's middle
-if there is one, so that the cost is bounded."""
+"""The most frames of a video that are compared, so that the cost is bounded: one a second in an
+hour. A longer video is divided into so many equal parts (of ten seconds in ten hours), each with
+the keyframe nearest to its middle if there is one."""
 MOST_RATED = 32
-"""Frames that one call rates; more are rated in several calls."""
+"""The most frames that one call rates; more frames take several calls."""
 
 SCOUT = (
     "You decide where to look closer in a long video that you cannot see. You know captions of a "
@@ -53,16 +55,16 @@ Grade = one_of((1, 2, 3))
 
 @dataclass(frozen=True)
 class RelevanceCall(Call):
-    """Rate the frames that stand for groups, from their captions."""
+    """Rate the frames that represent groups, from their captions."""
 
     question: Question
     duration_s: float
     rows: tuple[str, ...]
-    """What is known of each frame, in order of time: it is named by its place among them."""
+    """The description of each frame, in order of time; a reply names a frame by its place."""
 
     def request(self) -> Request:
         """Return the request to the model."""
-        known = "\n".join(f"{number}. {row}" for number, row in enumerate(self.rows))
+        known = "\n".join([f"{number}. {row}" for number, row in enumerate(self.rows)])
         lasts = f"The video lasts {self.duration_s:.1f} s. The frames, in order of time:"
         numbers = tuple(range(len(self.rows)))  # a rating names one of these
         schema = ParametricSchema(_relevance_shape(len(numbers)), (("frames", numbers),))
@@ -92,21 +94,21 @@ def videotree(
     """Answer from captions of frames that a tree of similar frames leads to (VideoTree, 2024).
 
     Groups of frames that look alike are found without a model: k-means over tiny frames, one a
-    second. The model describes the frame nearest each group's mean, and rates for the question how
-    relevant each is, from 1 to 3. While fewer than `enough` groups have relevance 3, there are
-    twice as many of them. Then a group of relevance 2 is divided into `branches` parts (Ward), and
-    one of relevance 3 into as many parts of as many parts; the frames that stand for them are
-    described too. The answer is drawn from all descriptions, in order of time.
+    second. The model describes the frame nearest each group's mean, and rates its relevance for the
+    question from 1 to 3. While fewer than `enough` groups have relevance 3, their number is
+    doubled. Then a group of relevance 2 is divided into `branches` parts (Ward), and a group of
+    relevance 3 is divided so twice; the frames that represent the parts are described too. The
+    answer comes from all descriptions, in order of time.
 
-    A frame's description depends on no question, nor do the groups and their parts, so both are
-    paid once per video. A question can open many groups; `budget` bounds that.
+    Descriptions of frames, groups and their parts depend on no question, so they are paid once per
+    video. A question can open many groups; `budget` limits that.
 
     What differs from the original: thumbnails and colours describe frames, not the features of an
     image encoder, so that no second model is needed. In the published code, a relevance that was
     given to captions in order of time is looked up by the number of the group, which is another
-    order; here each rating belongs to the group whose frame was rated. Ratings are asked for at
-    most 32 frames a call. The answer is asked in a call of its own, in the form that all methods
-    share. Subtitles at the frames' times are told, where the original has none.
+    order; here each rating belongs to the group whose frame was rated. A call rates at most 32
+    frames. The final answer has a call of its own, in the form that all methods share. The model
+    gets the subtitles at the frames' times, which the original does not use.
 
     Args:
         clusters: How many groups there are at first.
@@ -115,9 +117,9 @@ def videotree(
         branches: Parts into which a group is divided.
         most_frames: Frames of the video that are compared at most: those of an hour, one a second.
             A longer video has fewer than one a second.
-        grow: Whether `clusters` and `most_clusters` are meant for each hour of the video that has
-            begun: 32 groups cannot tell ten hours apart.
-        context: Tokens of descriptions that the answer may be drawn from: see `captions`.
+        grow: Whether `clusters` and `most_clusters` count for each hour of the video, rounded up:
+            32 groups are too few for ten hours.
+        context: The most tokens of descriptions for the answer: see `captions`.
 
     Raises:
         InputError: If an argument breaks a rule, the model writes no free text, or scikit-learn is
@@ -143,31 +145,33 @@ def videotree(
 
     chosen = list(rated)
     for cluster, relevance in rated.items():
-        parts = parts_of(cluster) if relevance >= HELPFUL else []
-        chosen += parts
-        if relevance == ESSENTIAL:
-            chosen += [small for part in parts for small in parts_of(part)]
-    notes = album.describe(cluster.time_s for cluster in chosen)
+        if relevance < HELPFUL:
+            continue
+        for part in parts_of(cluster):
+            chosen.append(part)
+            if relevance == ESSENTIAL:
+                chosen += parts_of(part)
+    notes = album.describe([cluster.time_s for cluster in chosen])
     return run.decide_from(rows_of(notes), context)
 
 
 def _broaden(
     run: MethodRun, album: Album, frames: SimilarFrames, count: int, most: int, enough: int
 ) -> dict[Cluster, int]:
-    """Return groups with their relevance: as few as have `enough` of the highest relevance.
+    """Return groups with their relevance, as few groups as have `enough` of relevance 3.
 
     Args:
         run: The run.
-        album: The frames that were looked at.
+        album: The frames that are described.
         frames: The frames of the video.
-        count: How many groups there are at first; their number doubles.
+        count: The first number of groups; it is doubled as often as needed.
         most: The most groups.
-        enough: How many of relevance 3 are enough.
+        enough: How many groups of relevance 3 are enough.
     """
     while True:
         clusters = frames.clusters(count)
-        rated = _rated(run, clusters, album.describe(cluster.time_s for cluster in clusters))
-        is_enough = sum(relevance == ESSENTIAL for relevance in rated.values()) >= enough
+        rated = _rated(run, clusters, album.describe([cluster.time_s for cluster in clusters]))
+        is_enough = list(rated.values()).count(ESSENTIAL) >= enough
         if is_enough or count >= most or len(clusters) < count or run.is_over:
             return rated
         count = min(2 * count, most)
@@ -176,17 +180,19 @@ def _broaden(
 def _rated(
     run: MethodRun, clusters: Sequence[Cluster], notes: Sequence[Note]
 ) -> dict[Cluster, int]:
-    """Return the relevance of each group: 1 where the model gives none.
+    """Return the relevance of each group: 1 if the model gives none.
 
     The model rates notes in order of time; a rating is looked up by the time of the note.
     """
-    groups = [notes[start : start + MOST_RATED] for start in range(0, len(notes), MOST_RATED)]
 
     def call(group: Sequence[Note]) -> RelevanceCall:
-        return RelevanceCall(run.question, run.video.duration_s, tuple(note.row for note in group))
+        return RelevanceCall(run.question, run.video.duration_s, each_row(group))
+
+    def spans(group: Sequence[Note]) -> list[Span]:
+        return [note.span for note in group]
 
     by_time = dict[float, int]()
-    for group, answer in run.answers(groups, call, lambda group: [note.span for note in group]):
+    for group, answer in run.answers(batches(notes, MOST_RATED), call, spans):
         for rating in answer.relevance:
             by_time.setdefault(group[rating.frame].time_s, rating.relevance)
     return {cluster: by_time.get(cluster.time_s, 1) for cluster in clusters}
@@ -195,19 +201,19 @@ def _rated(
 THUMBNAIL = (16, 9)
 """(width, height) in pixels of the frames that are compared."""
 LEVELS = 4
-"""Levels of each of the three colours in a histogram, which so has 64 counts."""
+"""Levels of each of the three colours in a histogram, which has 64 counts."""
 SEED = 0
 """Seed of k-means."""
 STARTS = 4
-"""Starts of k-means, of which the best one counts."""
+"""Starts of k-means; the best one counts."""
 FRAME = np.dtype([("time_s", "<f8"), ("pixels", "u1", (THUMBNAIL[1], THUMBNAIL[0], 3))])
 """A frame that is compared; its time is NaN if it cannot be decoded."""
 FEATURES = Kind("features", 1)
-"""The tiny frames by which the moments of a video are compared. A replay has the clusters, whose
-keys hold this one."""
+"""The tiny frames of a video that are compared. A replay needs only the clusters, whose keys hold
+the key of this entry."""
 CLUSTERS = Kind("clusters", 1, is_json(list))
-"""Groups of similar frames. Left out: the version of scikit-learn, so that a replay elsewhere has
-the groups of the run."""
+"""Groups of similar frames. The version of scikit-learn is not part of the key, so that a replay on
+another machine has the groups of the run."""
 GROUPS = TypeAdapter(
     list[tuple[float, Annotated[list[int], Field(min_length=1)]]], config=ConfigDict(strict=True)
 )
@@ -221,7 +227,7 @@ class Cluster:
     """A group of frames that look alike."""
 
     time_s: float
-    """Time of the frame that is nearest the group's mean: the one to look at."""
+    """Time of the frame that is nearest the group's mean, which represents the group."""
     members: tuple[int, ...]
     """Indices of its frames among those of the video, in order of time."""
 
@@ -249,23 +255,30 @@ class SimilarFrames:
         Raises:
             InputError: If scikit-learn is needed and not installed.
         """
-        of = None if within is None else within.members
-        key = CLUSTERS.key(features=self._key, count=count, of=of)
-        allowed = set(range(self.count) if of is None else of)
+        members = None
+        allowed = set(range(self.count))
+        if within is not None:
+            members = within.members
+            allowed = set(members)
+        key = CLUSTERS.key(features=self._key, count=count, of=members)
         entry = self.cache.remember(
-            key, lambda: self._divide(count, of), fits=lambda entry: self._fits(entry, allowed)
+            key,
+            lambda: self._divide(count, members),
+            fits=lambda entry: self._fits(entry, allowed),
         )
         return [Cluster(time_s, tuple(members)) for time_s, members in GROUPS.validate_json(entry)]
 
-    def _divide(self, count: int, of: tuple[int, ...] | None) -> bytes:
+    def _divide(self, count: int, members: tuple[int, ...] | None) -> bytes:
+        """Return up to `count` groups of some frames as an entry; None means all frames."""
         entry = self.cache.remember(self._key, self._read, fits=self._holds_frames)
         frames = np.frombuffer(entry, FRAME)
         clusters = []
         chosen = np.flatnonzero(~np.isnan(frames["time_s"]))
-        chosen = chosen if of is None else chosen[np.isin(chosen, of)]
+        if members is not None:
+            chosen = chosen[np.isin(chosen, members)]
         if len(chosen):
             rows = descriptors(frames["pixels"][chosen])
-            labels = k_means(rows, count) if of is None else ward(rows, count)
+            labels = k_means(rows, count) if members is None else ward(rows, count)
             for label in np.unique(labels):
                 inside = np.flatnonzero(labels == label)
                 offsets = ((rows[inside] - rows[inside].mean(axis=0)) ** 2).sum(axis=1)
@@ -279,56 +292,67 @@ class SimilarFrames:
         return FEATURES.key(video=self.video.fingerprint, frames=self.count, size=THUMBNAIL)
 
     def _read(self) -> bytes:
-        """Return the frames, to be cached unless one could not be read this time, or the video
-        stands in for another.
+        """Return the frames as an entry.
+
+        The entry is not stored if a frame could not be read this time, or if the video stands in
+        for another.
         """
-        times_s, is_passing = self._times()
+        times_s, is_temporary = self._times()
         frames = np.zeros(self.count, FRAME)
         for number, (time_s, read) in enumerate(
             zip(times_s, self.video.try_frames(times_s, THUMBNAIL), strict=True)
         ):
             if isinstance(read, FrameError):
                 frames["time_s"][number] = math.nan
-                is_passing = is_passing or not read.is_lasting
+                is_temporary = is_temporary or not read.is_lasting
             else:
                 frames[number] = time_s, read
-        if is_passing or self.video.is_stand_in:
+        if is_temporary or self.video.is_stand_in:
             return Transient(frames.tobytes())
         return frames.tobytes()
 
     def _times(self) -> tuple[list[float], bool]:
-        """Return the time of each frame, and whether keyframes could not be searched this time."""
+        """Return the time of each frame, and whether a search for keyframes failed this time."""
         part_s = self.video.duration_s / self.count
         middles_s = [(number + 0.5) * part_s for number in range(self.count)]
         if part_s <= 1:
             return middles_s, False
+        keyframes_s = list[float]()
         try:
-            return [
-                self.video.moment(at - part_s / 2, at + part_s / 2, "keyframe") for at in middles_s
-            ], False
+            for at_s in middles_s:
+                keyframes_s.append(
+                    self.video.moment(at_s - part_s / 2, at_s + part_s / 2, "keyframe")
+                )
         except FrameError:
             return middles_s, True
+        return keyframes_s, False
 
     def _holds_frames(self, entry: bytes) -> bool:
-        """Return whether cached bytes are frames of this video; a stranger's may be anything."""
+        """Return whether cached bytes are frames of this video, whoever wrote them."""
         if len(entry) != self.count * FRAME.itemsize:
             return False
         times_s = np.frombuffer(entry, FRAME)["time_s"]
         return bool((np.isnan(times_s) | (times_s >= 0) & (times_s < self.video.duration_s)).all())
 
     def _fits(self, entry: bytes, allowed: set[int]) -> bool:
-        """Return whether cached bytes are groups of such frames; a stranger's may be anything."""
+        """Return whether cached bytes are groups of allowed frames, whoever wrote them."""
         try:
             clusters = GROUPS.validate_json(entry)
         except ValidationError:
             return False
-        members = [member for _, each in clusters for member in each]
-        is_disjoint = len(set(members)) == len(members) and allowed.issuperset(members)
-        return is_disjoint and all(0 <= time_s < self.video.duration_s for time_s, _ in clusters)
+        left = set(allowed)
+        for time_s, members in clusters:
+            distinct = set(members)
+            if not 0 <= time_s < self.video.duration_s or len(distinct) < len(members):
+                return False
+            if not distinct <= left:
+                return False
+            left -= distinct
+        return True
 
 
 def descriptors(pixels: np.ndarray) -> np.ndarray:
-    """Return a row of numbers for each thumbnail; alike frames have near rows.
+    """Return a row of features for each thumbnail; frames that look alike have near rows.
 
     Args:
         pixels: (n, height, width, 3), RGB, uint8.
@@ -350,21 +374,23 @@ def k_means(rows: np.ndarray, count: int) -> np.ndarray:
     """Return the number of the group of each row, of at most `count` groups."""
     sklearn_cluster = _scikit_learn()
     count = min(count, len(np.unique(rows, axis=0)))
-    return _alone(sklearn_cluster.KMeans(count, n_init=STARTS, random_state=SEED), rows)
+    clustering = sklearn_cluster.KMeans(count, n_init=STARTS, random_state=SEED)
+    return _labels_on_one_thread(clustering, rows)
 
 
 def ward(rows: np.ndarray, count: int) -> np.ndarray:
     """Return the number of the group of each row, of at most `count` groups."""
     if len(rows) <= count:
         return np.arange(len(rows))
-    return _alone(_scikit_learn().AgglomerativeClustering(count, linkage="ward"), rows)
+    clustering = _scikit_learn().AgglomerativeClustering(count, linkage="ward")
+    return _labels_on_one_thread(clustering, rows)
 
 
-def _alone(clustering: Any, rows: np.ndarray) -> np.ndarray:
+def _labels_on_one_thread(clustering: Any, rows: np.ndarray) -> np.ndarray:
     """Return the labels that a clustering finds on one thread.
 
-    Several would add up rounding errors in an order that depends on their timing. The limit counts
-    for the whole process, hence the lock.
+    The order in which several threads add up rounding errors depends on their timing. The limit
+    counts for the whole process, hence the lock.
     """
     from threadpoolctl import threadpool_limits
 

@@ -20,21 +20,29 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.methods.controller import Outcome, Tool, Turn, clip_index, converse, notes_of
-from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips
-from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method
+from atlaskit.methods.records import (
+    CLIP_K,
+    CLIP_S,
+    Clip,
+    clip_spans,
+    describe_clips,
+    each_row,
+    rows_of,
+)
+from atlaskit.methods.run import Call, EvidenceCall, MethodRun, batches, method
 from atlaskit.models.protocol import MOST_IMAGES, ParametricSchema, Request, among
 from atlaskit.runs.result import Result
 
 LEVELS_S = {"30 s": 30.0, "3 min": 180.0, "10 min": 600.0}
 """Length of a summary in seconds at each level above the clips."""
 PER_FACTS = 10
-"""Clips that one call gathers facts from."""
+"""Clips whose facts one call gathers."""
 MOST_RELATED = 16
-"""Earlier facts that newer ones are compared with: those that share most words with them."""
+"""The most earlier facts that newer ones are compared with: those that share most words."""
 MOST_FACTS = 8
-"""Facts of ten clips."""
+"""The most facts of ten clips."""
 MOST_REPLACED = 16
-"""Earlier facts that one call may replace."""
+"""The most earlier facts that one call may replace."""
 
 SUMMARIST = (
     "You keep the diary of a long video: you sum up a stretch of it, for people who will search "
@@ -69,13 +77,13 @@ CONSOLIDATE = (
 
 
 class SummaryAnswer(Answer):
-    """What happens in a stretch of video."""
+    """A summary of a stretch of video."""
 
     summary: Words
 
 
 class FactsAnswer(Answer):
-    """What is lasting in some clips."""
+    """Lasting facts of some clips."""
 
     facts: Annotated[list[Words], Field(max_length=MOST_FACTS)]
 
@@ -90,7 +98,7 @@ class SummaryCall(Call):
 
     span: Span
     rows: tuple[str, ...]
-    """What was written down of its parts, in order of time."""
+    """The descriptions of its parts, in order of time."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -106,7 +114,7 @@ class FactsCall(Call):
     """Gather the lasting facts of some clips in a row, independently of any question."""
 
     rows: tuple[str, ...]
-    """What was written down of the clips, in order of time."""
+    """The descriptions of the clips, in order of time."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -124,7 +132,8 @@ class ConsolidateCall(Call):
 
     def request(self) -> Request:
         """Return the request to the model."""
-        rows = [f"  {number}: {fact}" for number, fact in enumerate([*self.earlier, *self.newer])]
+        facts = enumerate([*self.earlier, *self.newer])
+        rows = [f"  {number}: {fact}" for number, fact in facts]
         numbers = tuple(range(len(rows)))
         first = len(self.earlier)
         earlier = "\n".join(["Earlier facts:", *rows[:first]])
@@ -205,14 +214,19 @@ def summaries(run: MethodRun, clips: Sequence[Part]) -> list[list[Part]]:
 
 def _level(run: MethodRun, parts: Sequence[Part], length_s: float) -> list[Part]:
     """Return a level of summaries, made from the level below."""
+    level = list[Part]()
+    longer = list[tuple[Part, ...]]()
     by_stretch = groupby(parts, lambda part: math.floor(part.stretch.start_s / length_s + 1e-9))
-    groups = [tuple(group) for _, group in by_stretch]
-    level = [group[0] for group in groups if len(group) == 1]
+    for _, some in by_stretch:
+        group = tuple(some)
+        if len(group) == 1:
+            level.append(group[0])
+        else:
+            longer.append(group)
 
     def call(group: tuple[Part, ...]) -> SummaryCall:
-        return SummaryCall(Stretch.of(group).span, tuple(part.row for part in group))
+        return SummaryCall(Stretch.of(group).span, each_row(group))
 
-    longer = [group for group in groups if len(group) > 1]
     for group, answer in run.answers(longer, call, lambda group: [Stretch.of(group).span]):
         stretch = Stretch.of(group)
         level.append(Part(stretch, answer.summary, f"Summary of {stretch.name}: {answer.summary}"))
@@ -221,7 +235,7 @@ def _level(run: MethodRun, parts: Sequence[Part], length_s: float) -> list[Part]
 
 @dataclass(frozen=True)
 class Fact:
-    """Something lasting, and where it was seen."""
+    """A lasting fact, and the clips that show it."""
 
     words: str
     stretches: tuple[Stretch, ...]
@@ -230,45 +244,44 @@ class Fact:
     @property
     def row(self) -> str:
         """The fact as a paragraph of a prompt."""
-        return f"Fact from {'; '.join(each.name for each in self.stretches)}: {self.words}"
+        places = [stretch.name for stretch in self.stretches]
+        return f"Fact from {'; '.join(places)}: {self.words}"
 
 
 def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
     """Return the semantic memory: the facts of each ten clips, consolidated.
 
     One call gathers the facts of ten clips. A second one compares them with the earlier facts that
-    share most words with them; a fact that a later one repeats or replaces is dropped, and the
-    later one is known from its stretches too. No call depends on another of its kind, so they are
+    share most words with them. A fact that a later one repeats or replaces is dropped, and its
+    clips are added to those of the later one. No call depends on another of its kind, so they are
     made in parallel.
 
     Args:
         run: The run that makes the calls.
         clips: The records of the clips, in order of time.
     """
-    tens = [tuple(clips[start : start + PER_FACTS]) for start in range(0, len(clips), PER_FACTS)]
+
+    def call(ten: tuple[Part, ...]) -> FactsCall:
+        return FactsCall(each_row(ten))
+
     found = list[Fact]()
     firsts = list[int]()
     for ten, answer in run.answers(
-        tens,
-        lambda ten: FactsCall(tuple(clip.row for clip in ten)),
-        lambda ten: [Stretch.of(ten).span],
+        batches(clips, PER_FACTS), call, lambda ten: [Stretch.of(ten).span]
     ):
         firsts.append(len(found))
-        found += [Fact(text, (Stretch.of(ten),)) for text in dict.fromkeys(answer.facts)]
+        for text in dict.fromkeys(answer.facts):
+            found.append(Fact(text, (Stretch.of(ten),)))
     replaced = _replaced(run, found, firsts)
-    stretches = [set(fact.stretches) for fact in found]
-    # A newer fact comes later in the list, so what it gained is complete when its turn comes.
+    # A newer fact comes later in the list, so all stretches that it gains are known at its turn.
     for number, by in sorted(replaced.items()):
-        stretches[by] |= stretches[number]
-    return [
-        Fact(fact.words, tuple(sorted(stretches[number])))
-        for number, fact in enumerate(found)
-        if number not in replaced
-    ]
+        stretches = {*found[by].stretches, *found[number].stretches}
+        found[by] = Fact(found[by].words, tuple(sorted(stretches)))
+    return [fact for number, fact in enumerate(found) if number not in replaced]
 
 
 def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> dict[int, int]:
-    """Return the number of the newer fact that replaces each replaced one.
+    """Return, for each fact that is replaced, the number of the newer fact that replaces it.
 
     Args:
         run: The run that makes the calls.
@@ -278,15 +291,19 @@ def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> d
     index = Index(found)
     compared = list[tuple[list[int], list[int]]]()
     for first, end in pairwise([*firsts, len(found)]):
-        scores = index.scores(" ".join(fact.words for fact in found[first:end]))[:first]
+        words = " ".join([fact.words for fact in found[first:end]])
+        scores = index.scores(words)[:first]
         related = sorted(range(first), key=lambda number: (-scores[number], number))[:MOST_RELATED]
-        earlier = sorted(number for number in related if scores[number] > 0)
+        earlier = sorted([number for number in related if scores[number] > 0])
         if earlier and first < end:
             compared.append((earlier, list(range(first, end))))
 
+    def words_of(numbers: list[int]) -> tuple[str, ...]:
+        return tuple(found[number].words for number in numbers)
+
     def call(numbers: tuple[list[int], list[int]]) -> ConsolidateCall:
-        earlier, newer = (tuple(found[number].words for number in some) for some in numbers)
-        return ConsolidateCall(earlier, newer)
+        earlier, newer = numbers
+        return ConsolidateCall(words_of(earlier), words_of(newer))
 
     def spans(numbers: tuple[list[int], list[int]]) -> list[Span]:
         seen = set[Stretch]()
@@ -303,7 +320,7 @@ def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> d
 
 
 SHEETS = 3
-"""Sheets of frames that one look into the visual memory shows."""
+"""The most sheets of frames that one look into the visual memory shows."""
 LEVELS = ("10 s", *LEVELS_S)
 """Levels of the episodic memory, from the finest."""
 NOTHING = "Nothing there shares a word with that."
@@ -319,7 +336,7 @@ RECALLER = (
 
 @method("worldmm", k=CLIP_K)
 def worldmm(run: MethodRun, *, rounds: int = 5, top: int = 8) -> Result:
-    """Answer from what a controller recalls of a video's memories (WorldMM, Yeo et al., 2025).
+    """Answer from memories of a video that a controller searches (WorldMM, Yeo et al., 2025).
 
     Once per video: a record of each clip of 10 s; summaries of 30 s, 3 min and 10 min, each made
     from the level below (episodic memory); the facts of each ten clips, of which repeated and
@@ -363,14 +380,14 @@ def worldmm(run: MethodRun, *, rounds: int = 5, top: int = 8) -> Result:
 
 @dataclass(frozen=True)
 class _Memory:
-    """What is known of a video, as the controller's tools search it."""
+    """The memories of a video, and the controller's tools to search them."""
 
     run: MethodRun
     spans: Sequence[Span]
-    """The interval of each clip, also of those without a record."""
+    """The interval of each clip, including clips without a record."""
     top: int
     episodic: Sequence[Index[Part]]
-    """A level each, in the order of LEVELS."""
+    """One index for each level, in the order of LEVELS."""
     semantic: Index[Fact]
 
     def tools(self) -> tuple[Tool, ...]:
@@ -385,56 +402,49 @@ class _Memory:
         by_range = (
             f"See frames of the clips from first to last, spread over at most {SHEETS} sheets."
         )
+        semantic = "Search lasting facts, relations and habits, by words."
         query = {"query": Words}
         number = clip_index(len(self.spans))
+        ends = {"first": number, "last": number}
         return (
             Tool("episodic", episodic, {"level": Literal[LEVELS], "query": Words}, self._episodic),
-            Tool(
-                "semantic",
-                "Search lasting facts, relations and habits, by words.",
-                query,
-                self._semantic,
-            ),
+            Tool("semantic", semantic, query, self._semantic),
             Tool("visual_by_words", by_words, query, self._visual_by_words),
-            Tool(
-                "visual_by_range",
-                by_range,
-                {"first": number, "last": number},
-                self._visual_by_range,
-            ),
+            Tool("visual_by_range", by_range, ends, self._visual_by_range),
         )
 
     def _episodic(self, action: Any) -> Outcome:
         found = self.episodic[LEVELS.index(action.level)].search(action.query, self.top)
         parts = sorted(found, key=lambda part: part.stretch)
-        rows = "\n".join(part.row for part in parts)
-        return Outcome(rows or NOTHING, intervals_s=tuple(part.stretch.span for part in parts))
+        spans = [part.stretch.span for part in parts]
+        return Outcome(rows_of(parts) or NOTHING, intervals_s=tuple(spans))
 
     def _semantic(self, action: Any) -> Outcome:
         found = self.semantic.search(action.query, self.top)
-        rows = "\n".join(fact.row for fact in found)
-        return Outcome(
-            rows or NOTHING,
-            intervals_s=tuple(each.span for fact in found for each in fact.stretches),
-        )
+        spans = list[Span]()
+        for fact in found:
+            spans += [stretch.span for stretch in fact.stretches]
+        return Outcome(rows_of(found) or NOTHING, intervals_s=tuple(spans))
 
     def _visual_by_words(self, action: Any) -> Outcome:
-        found = sorted(part.stretch for part in self.episodic[0].search(action.query, SHEETS))
-        if found:
-            text = f"Frames of clips {', '.join(str(clip.first) for clip in found)}."
-        else:
-            text = NOTHING
-        return self._frames(text, [clip.span for clip in found])
+        found = self.episodic[0].search(action.query, SHEETS)
+        clips = sorted([part.stretch for part in found])
+        if not clips:
+            return Outcome(NOTHING)
+        numbers = [str(clip.first) for clip in clips]
+        return self._frames(f"Frames of clips {', '.join(numbers)}.", [clip.span for clip in clips])
 
     def _visual_by_range(self, action: Any) -> Outcome:
         first = action.first
         last = action.last
         if first > last:
             return Outcome(f"first must not lie after last; got {first} and {last}.")
-        some = self.spans[first : last + 1]
-        sheets = min(SHEETS, len(some))
-        edges = [len(some) * sheet // sheets for sheet in range(sheets + 1)]
-        spans = [(some[one][0], some[other - 1][1]) for one, other in pairwise(edges)]
+        clips = self.spans[first : last + 1]
+        sheets = min(SHEETS, len(clips))
+        edges = [len(clips) * sheet // sheets for sheet in range(sheets + 1)]
+        spans = list[Span]()
+        for start, end in pairwise(edges):
+            spans.append((clips[start][0], clips[end - 1][1]))
         return self._frames(f"Frames of clips {first} to {last}.", spans)
 
     def _frames(self, text: str, spans: Sequence[Span]) -> Outcome:
@@ -445,5 +455,6 @@ def _views_of(turns: Sequence[Turn]) -> tuple[View, ...]:
     """Return the sheets that were shown, each once, in order of time."""
     views = dict[Span, View]()
     for turn in turns:
-        views |= {(view.grid.start_s, view.grid.end_s): view for view in turn.outcome.views}
+        for view in turn.outcome.views:
+            views[view.grid.start_s, view.grid.end_s] = view
     return tuple(views[span] for span in sorted(views))

@@ -23,7 +23,7 @@ from atlaskit.models.json_text import NotJson, Span, TooMuch, coerced, json_obje
 from atlaskit.models.protocol import ParametricSchema, json_schema
 
 MOST_WRAPPED = 4
-"""How many wrappers, at most, an answer is looked for in, one in another."""
+"""Deepest nesting of wrappers in which an answer is looked for."""
 
 NOTHING = "no JSON object"
 
@@ -88,7 +88,7 @@ def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] =
 def _search_texts(
     texts: Sequence[str], schema: Schema, choices: Sequence[str], fault: str
 ) -> Found:
-    """Return the answer in the first text that has one; raise what is wrong with the first."""
+    """Return the answer in the first text that has one; else raise the fault of the first text."""
     problems = list[NoAnswer]()
     for text in texts:
         try:

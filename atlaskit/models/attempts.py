@@ -49,8 +49,8 @@ MOST_WAITED_S = 900.0
 comes first."""
 USUAL_TIMEOUT_S = 300.0
 SLOWEST_TOKENS_A_S = 20.0
-"""Most seconds of an attempt, unless a client sets another limit: so many, or as many as its tokens
-take a model that is slow."""
+"""The time-out of an attempt, unless a client sets one: these seconds, or the time that a model of
+this speed needs for the tokens of the answer, whichever is longer."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
 DEFAULT_LIMIT = 16

@@ -52,8 +52,8 @@ class Cached:
 
         Args:
             model: The model to call for replies that are not cached.
-            cache: Where replies and failures are stored. With one that is refreshing, the model is
-                called once for each request, also if a reply is stored, and that is replaced.
+            cache: Where replies and failures are stored. With a refreshing cache, the model is
+                called once for each request, and its reply replaces the stored one.
             sample: Number of the reply among several to the same request. Each has its own entry.
             replay: Never call the model.
 
@@ -74,14 +74,14 @@ class Cached:
         self.sample = sample
         self.replay = replay
         self._found = cache
-        if cache.is_refreshing:  # only replies that were made anew are served
+        if cache.is_refreshing:  # only new replies are served
             self._found = Cache(None)
         self._answering: Any = None
         if hasattr(model, "answered"):  # `ak.VLM` sees which model answers
             self._answering = model
             self._history = self._stored_history()
             answered = self._substitute()
-            if answered is None and self._history:  # replies have the key of who answered last
+            if answered is None and self._history:  # their key names it
                 self._answering.answered = self._history[-1]
             elif answered is not None and (answered or self._history):
                 self._note(answered)
@@ -140,7 +140,7 @@ class Cached:
     def _names(self) -> list[str]:
         """Return the models whose replies count: the one that answers, or those that alternate.
 
-        A name is "" for the model that is asked.
+        The name "" stands for the model that was asked for.
         """
         if not self._answering:
             return [""]
@@ -150,7 +150,7 @@ class Cached:
         return [self._answering.answered or ""]
 
     def _stored_history(self) -> list[str]:
-        """Return which models answered at this address in turn, as far as it matters."""
+        """Return the models that answered at this address, in order of time."""
         stored = self.cache.get_json(self._answered_key())
         if isinstance(stored, str):
             return [stored]
@@ -159,7 +159,7 @@ class Cached:
         return [name for name in stored if isinstance(name, str)]
 
     def _note(self, answered: str) -> None:
-        """Note which model answers. Where one comes back, the history does not grow any more."""
+        """Add the model that answers to the history, unless a model in it has already come back."""
         history = self._stored_history()
         is_new = answered not in history or len(set(history)) == len(history)
         if is_new and history[-1:] != [answered]:
@@ -289,8 +289,9 @@ def recorded_failure(cache: Cache, key: str) -> ModelError | None:
 REPLY = Kind("reply", 5, lambda _, value: bool(read_reply_entry(value)))
 FAILURE = Kind("failure", 1, lambda _, value: read_failure_entry(value) is not None)
 ANSWERED = Kind("answered", 1, is_json((str, list)))
-"""The names of the models that answered at an address, asked for a model, in turn. Where one came
-back, they alternate behind a router, and the replies of all count; otherwise those of the last."""
+"""The models that answered at an address when one model was asked for, in order of time. If a name
+occurs twice, the models alternate behind a router, and replies of all of them count. Otherwise only
+replies of the last one count."""
 MOST_ANSWERING = 16
 
 

@@ -257,7 +257,7 @@ class VLM:
             request = replace(request, messages=(*request.messages, *turns))
 
     def _attempt(self, request: Request, in_words: bool, state: CallState) -> Completion:
-        """Return a completion that the model ended, or that holds its answer all the same.
+        """Return a whole completion, or one that broke off only after its answer.
 
         Raises:
             HttpFailure: If the exchange failed, or the endpoint broke off the answer.
@@ -278,7 +278,7 @@ class VLM:
 
         Args:
             request: The request.
-            in_words: Whether this call tells the schema in words too.
+            in_words: Whether the prompt of this call also describes the schema.
             dialect: What the endpoint accepts.
             known: Keys of the images that the server has.
             left: Most tokens of an answer beside this prompt, if the server has said.
@@ -305,7 +305,7 @@ class VLM:
         return estimated_usage(request, completion, self._family)
 
     def _makes_room(self) -> bool:
-        """Give a model that turned out to think room for it; return whether it had none before."""
+        """Allow tokens for a thought, as the model turns out to think; return whether it is new."""
         declared = self._line.dialect or HOSTED
         has_room = self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
         return not has_room and self._line.adapt(declared, replace(declared, thinks=True))
@@ -390,7 +390,7 @@ class VLM:
     def counters(self) -> Counter[str]:
         """Return the server's own counters by their names (`chat.COUNTERS`), since it started.
 
-        They are of all its clients: subtract an earlier reading from a later one.
+        They count the requests of all clients: subtract an earlier reading from a later one.
 
         Raises:
             InputError: If the endpoint has no counters: only vLLM does.
@@ -413,7 +413,7 @@ class VLM:
             ) from error
 
     def server(self) -> dict[str, str]:
-        """Return what answers, as far as it says so: address, dialect, model, version of vLLM."""
+        """Return what the server says of itself: address, dialect, model, version of vLLM."""
         facts = {"address": self.base_url, "model": self.answered or self.name}
         try:
             facts["dialect"] = self.dialect.name

@@ -51,10 +51,9 @@ class Dialect:
 
     name: str
     schema: Literal["grammar", "strict", "words"] = "grammar"
-    """How the endpoint is told the answer's schema: "grammar" as `response_format` of type
-    json_schema, which constrains decoding; "strict" the same with `strict: true` and without bounds
-    on lengths and numbers, which only the client then checks; "words" as text at the end of the
-    prompt."""
+    """How the answer's schema is sent: "grammar" as `response_format` of type json_schema, which
+    constrains decoding; "strict" the same with `strict: true` and without bounds on lengths and
+    numbers, which only the client then checks; "words" as text at the end of the prompt."""
     seed: bool = False
     """Whether the endpoint accepts a seed."""
     seed_name: str = "seed"
@@ -66,15 +65,15 @@ class Dialect:
     thinks: bool = False
     """Whether every model behind it thinks before it answers."""
     words_too: bool = False
-    """Whether the schema is told in words too, since the endpoint may ignore it otherwise."""
+    """Whether the prompt also describes the schema, since the endpoint may ignore the field."""
     repeats: int | None = 1_999
     """Largest bound on a length that its grammars take; None: any. llama.cpp refuses longer ones
     since November 2025, and what is behind a gateway is unknown."""
     omits: tuple[str, ...] = ()
-    """Fields that are left out of every request. Without `response_format`, the schema is told in
-    words; without `uuid`, images have no names."""
+    """Fields that are left out of every request. Without `response_format`, the prompt describes
+    the schema; without `uuid`, images have no names."""
     stream: bool = False
-    """Whether the endpoint answers in a stream of events alone."""
+    """Whether the endpoint answers only in a stream of events."""
     no_thinking: Mapping[str, Any] | None = None
     """Fields of a request that turn thinking off; {} where nothing thinks unless it is asked to.
     None: those of the model's family."""
@@ -297,7 +296,7 @@ BOUNDS = REPEATED | {"maximum", "minimum"}
 
 
 SCHEMA_FIELDS = frozenset({"response_format", "structured_outputs"})
-"""Fields of a body that tell the schema. Without one of them, it is told in words."""
+"""Fields of a body that hold the schema. Without any of them, the prompt describes it."""
 OWN_FIELDS = {
     **dict.fromkeys(
         ("messages", "response_format", "structured_outputs", "stream", "n"), "atlaskit sets it"
@@ -522,7 +521,7 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
 def _video_facts(clip: Clip) -> dict[str, Any]:
     """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each.
 
-    Of a file that it reads itself, it is told how many frames to take, at equal steps.
+    A file that vLLM reads itself is sent with the number of frames to take, at equal steps.
     """
     if clip.url:
         return {"num_frames": len(clip.times_s), "fps": -1}
@@ -572,7 +571,7 @@ FEWEST_TOKENS = 256
 
 
 def room_left(failure: HttpFailure, limit: int) -> int | None:
-    """Return the tokens that the context leaves beside this prompt, if the error tells both.
+    """Return the tokens that the context leaves beside this prompt, if the error names both.
 
     None if it does not, or if what is left is too little, or no less than `limit`.
     """

@@ -30,8 +30,8 @@ MOST_TEXTS = 32
 """Most texts of one request: vectors are long, and servers limit how many they make at once."""
 LONGEST_VECTOR = 32_768
 EMBEDDING = Kind("embedding", 1)
-"""The vector of a text; a recording holds what a run made of it. Left out: where it
-is from, what was embedded with it, and the endpoint's address, credentials and time-outs."""
+"""The vector of a text. Its key leaves out the source of the text, the other texts of the request,
+and the endpoint's address, credentials and time-outs."""
 
 
 class Embedder:
@@ -71,7 +71,7 @@ class Embedder:
             base_url: Address of the endpoint, for most servers with /v1 at its end.
             model: Name of the model, such as "BAAI/bge-m3".
             query_prefix: Text before each query, for a model that was trained with one, such as
-                "query: ". What is searched has none.
+                "query: ". The texts that are searched get none.
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.

@@ -49,9 +49,9 @@ TLS = {
     ),
     "WRONG_VERSION_NUMBER": "it speaks no TLS: pass its address with http://",
 }
-"""What helps against OpenSSL's reasons."""
+"""What to do about an error of TLS, by OpenSSL's reason."""
 SHORTEST = 8
-"""Characters of a secret that is hidden; shorter ones, such as "EMPTY", only fill a field in."""
+"""Fewest characters of a secret that is hidden. Shorter ones, such as "EMPTY", are no secrets."""
 SECRET_NAMES = re.compile(r"key|auth|token|secret|cookie|pass|cred|sign", re.IGNORECASE)
 """Names of headers whose values are secrets."""
 HIDDEN = b"***"

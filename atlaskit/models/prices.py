@@ -29,13 +29,13 @@ class Prices:
     """
 
     prompt: float
-    """Of a token of the prompt."""
+    """Price of a prompt token."""
     cached: float | None = None
-    """Of a prompt token in the provider's prefix cache; None for the price of any other."""
+    """Price of a prompt token in the provider's prefix cache; None: the price of any other."""
     completion: float
-    """Of a token that the model generates, its thought included."""
+    """Price of a token that the model generates, its thought included."""
     image: float | None = None
-    """Of a prompt token that encodes an image; None for the price of any other."""
+    """Price of a prompt token that encodes an image; None: the price of any other."""
 
     def __post_init__(self) -> None:
         for name, price in vars(self).items():

@@ -510,8 +510,9 @@ class StoppableModel(ModelWrapper):
 
 _lock = threading.Lock()
 _starts = 0
+"""How many servers are being started now."""
 _state = (0.0, 0.0)
-"""How many starts go on; when the first of them began (0: none does), and the seconds lost before.
+"""When the first of these starts began (0 if there is none), and the seconds lost to earlier ones.
 The pair is replaced as one, so that reading the clock takes no lock."""
 
 

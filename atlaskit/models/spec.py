@@ -42,7 +42,7 @@ USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Where a model is, and what its client is told.
+    """Where a model is, and the options of its client.
 
     Raises:
         InputError: If a value breaks a rule, or the values do not fit together.
@@ -57,7 +57,7 @@ class ModelSpec:
     """Name of the environment variable with the endpoint's key; "" sends none at all."""
     max_tokens: int | None = None
     thinking: bool | None = None
-    """False: the model is told not to think before it answers."""
+    """False: thinking before the answer is turned off."""
     extra_body: Mapping[str, Any] | None = None
     """Further fields of each request."""
     headers: tuple[str, ...] | None = field(default=None, repr=False)

@@ -1,11 +1,11 @@
 """`export` and `import_` (`ak.cache`): pack the cache entries that a replay needs, and read them.
 
-* `export`, `import_`: which entries go where.
-* `write_recording`, `read_recording`: the file format of recordings, and the checks on reading.
+* `export` and `import_` choose the entries.
+* `write_recording` and `read_recording` write the file format of recordings, and check it.
 
 A recording is text, compressed by xz: a header with the version, then one line for each entry, an
 object with the key as its one name (`xz -dc run.jsonl.xz`). Entries are sorted by kind and content,
-because replies resemble each other, and a compressed reply alone takes ten times the space.
+since similar replies side by side compress to a tenth of the space.
 
 A file may come from an untrusted source: everything is checked, the memory that reading takes is
 limited, and nothing in the file can run code. What cannot be checked is whether the model really
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from atlaskit import limits
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import open_regular, write_whole
 from atlaskit.caching.keys import (
     KEY,
     canonical_json,
@@ -87,7 +87,8 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
     """
     try:
         lines = _lines(path)
-        if (header := next(lines, b"")) != HEADER:
+        header = next(lines, b"")
+        if header != HEADER:
             raise CacheError(
                 f"{path} is not a recording of atlaskit of version {VERSION}, which this one "
                 f"reads; it begins with {header[:80]!r}."
@@ -129,7 +130,7 @@ def _lines(path: str | Path) -> Iterator[bytes]:
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
     begun = b""
     left_bytes = _most_bytes(Path(path).stat().st_size)
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         while not decoder.eof:
             packed = file.read(READ_BYTES) if decoder.needs_input else b""
             if decoder.needs_input and not packed:
@@ -180,28 +181,23 @@ def export(
         True
     """
     cache = cache or default_cache()
-    packed = Counter[str]()
+    renewed = dict[str, bytes]()
     if made_since_s is not None:
         if run is not None:
             raise InputError("made_since_s packs what all runs since a moment need: leave run out.")
         keys = _keys_since(made_since_s, cache)
-        renewed = dict[str, bytes]()
     elif run is None:
         keys = _all_keys(cache)
-        renewed = dict[str, bytes]()
     else:
-        keys, renewed = _keys_of_runs(
-            [run] if isinstance(run, Result | Trace | str | Path) else run, cache
-        )
-
-    def entries() -> Iterator[tuple[str, bytes]]:
-        for key in sorted({*keys, *renewed}):
-            if (value := renewed.get(key) or cache.get(key)) is not None:
-                packed[kind_of(key)] += 1
-                yield key, value
-
-    write_recording(path, entries())
-    return packed
+        runs = [run] if isinstance(run, Result | Trace | str | Path) else run
+        keys, renewed = _keys_of_runs(runs, cache)
+    entries = dict[str, bytes]()
+    for key in sorted({*keys, *renewed}):
+        value = renewed.get(key) or cache.get(key)
+        if value is not None:
+            entries[key] = value
+    write_recording(path, entries.items())
+    return Counter(map(kind_of, entries))
 
 
 def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
@@ -240,10 +236,12 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
 
 def _all_keys(cache: Cache) -> set[str]:
     """Return the keys of all entries of this version that a recording can hold."""
-    keys = (
-        entry.key for entry in cache.entries() if is_key(entry.key) and not is_outdated(entry.key)
-    )
-    return {key for key in keys if is_recorded(key) and not is_image(key)}
+    keys = set[str]()
+    for entry in cache.entries():
+        key = entry.key
+        if is_key(key) and not is_outdated(key) and is_recorded(key) and not is_image(key):
+            keys.add(key)
+    return keys
 
 
 def _keys_since(moment_s: float, cache: Cache) -> set[str]:
@@ -252,21 +250,23 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
     Their manifests are left out, since a replay makes them again. Raise InputError if there is no
     such run, and CacheError if an entry is missing or has changed.
     """
-    made = list[str]()
+    runs = list[str]()
     asked = list[str]()
     for entry in cache.entries():
         if kind_of(entry.key) == "run" and entry.stored_s >= moment_s:
-            made.append(entry.key)
+            runs.append(entry.key)
         elif kind_of(entry.key) == "asked":
             asked.append(entry.key)
-    manifests = [
-        manifest for key in made if (manifest := manifest_in(cache.get_json(key))) is not None
-    ]
-    if not manifests:
+    needed = list[tuple[str, str]]()
+    has_run = False
+    for key in runs:
+        manifest = manifest_in(cache.get_json(key))
+        if manifest is not None:
+            has_run = True
+            needed += manifest.items()
+    if not has_run:
         raise InputError(f"{cache} holds no run that was made since that moment.")
-    keys = _held(
-        ((key, digest) for manifest in manifests for key, digest in manifest.items()), cache
-    )
+    keys = _held(needed, cache)
     return keys | {key for key in asked if LINES.key(lines=str(cache.get_json(key))) in keys}
 
 

@@ -1,7 +1,7 @@
-"""`Coverage`: how finely each part of a video was seen in a run, as the proof of a "no".
+"""`Coverage`: how finely each part of a video was seen in a run, which proves a "not there".
 
-It counts frames that were shown to a model, never the marks of cuts, since keyframes are the
-encoder's choice.
+How finely means by its step, the seconds between two shown frames. The coverage counts frames that
+were shown to a model, never the cuts of the file: keyframes are the encoder's choice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from atlaskit.environment.atlas import EVEN_S
 from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import DeadZones, Seen
+from atlaskit.environment.memory import Seen
 from atlaskit.environment.question import Span
 from atlaskit.runs.events import Look, Plan, Probe, Review, Step
 from atlaskit.runs.trace import Trace
@@ -22,7 +22,7 @@ from atlaskit.runs.trace import Trace
 
 @dataclass(frozen=True)
 class Coverage:
-    """How finely each part of what was searched was seen.
+    """How finely each part of the searched interval was seen.
 
     Examples:
         >>> coverage = result.coverage
@@ -37,10 +37,10 @@ class Coverage:
     seen: Seen = Seen()
     """The parts that were shown, each with its finest step."""
     goal_s: float | None = None
-    """The step at which the search was to see the whole; None if it had no such aim."""
+    """The step at which the search aimed to see the whole; None if it had no such aim."""
     is_even: bool = True
-    """Whether frames stand in the middle of their cells at every step, and not only at steps of up
-    to EVEN_S. Two other frames may be two steps apart."""
+    """Whether frames are the midpoints of their cells at every step, and not only at steps of up to
+    EVEN_S. Otherwise two neighbouring frames may be two steps apart."""
 
     def share(self, step_s: float) -> float:
         """Return the share that was seen at a step in seconds or finer, in [0, 1]."""
@@ -53,21 +53,23 @@ class Coverage:
     @property
     def step_s(self) -> float | None:
         """The coarsest step, in seconds, at which a part was seen; None if a part was not seen."""
-        if not self.seen.parts or DeadZones().add_all(part[:2] for part in self.seen.parts).outside(
-            *self.within
-        ):
+        if not self.seen.parts or self.unseen(math.inf):
             return None
         return max(step_s for _, _, step_s in self.seen.parts)
 
     @property
     def shortest_event_s(self) -> float | None:
-        """The least duration, in seconds, of an event that must be in a shown frame, if any."""
+        """The least duration, in seconds, of an event that cannot have been missed.
+
+        A shorter event may lie between two shown frames. None if a part was not seen.
+        """
         if self.step_s is None:
             return None
-        return max(
-            step_s if self.is_even or step_s <= EVEN_S else 2 * step_s
-            for _, _, step_s in self.seen.parts
-        )
+        longest_s = 0.0
+        for _, _, step_s in self.seen.parts:
+            is_even = self.is_even or step_s <= EVEN_S
+            longest_s = max(longest_s, step_s if is_even else 2 * step_s)
+        return longest_s
 
     @property
     def is_complete(self) -> bool:
@@ -76,19 +78,15 @@ class Coverage:
 
     @property
     def text(self) -> str:
-        """Return it in words."""
+        """The coverage in words."""
         if not self.seen.parts:
             return "nothing was seen as sheets"
         start_s, end_s = self.within
         step_s = self.goal_s or max(step_s for _, _, step_s in self.seen.parts)
         rest = self.unseen(step_s)
         unseen_s = sum(b - a for a, b in rest)
-        rows = [
-            (
-                f"{clock(end_s - start_s - unseen_s)} of {clock(end_s - start_s)} at {step_s:.3g} "
-                "s or finer"
-            )
-        ]
+        seen = clock(end_s - start_s - unseen_s)
+        rows = [f"{seen} of {clock(end_s - start_s)} at {step_s:.3g} s or finer"]
         if rest:
             a, b = max(rest, key=lambda span: span[1] - span[0])
             rows.append(f"longest stretch not seen so finely: {b - a:.3g} s from {clock(a)}")
@@ -107,16 +105,17 @@ class Coverage:
 
 
 def recorded_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return the boundaries of the first sheet's cells in seconds, which a collection records.
+    """Return the boundaries of the root grid's cells in seconds, as a collection records them.
 
-    () for any other video, and for settings from elsewhere that hold anything else.
+    () for any other video, and for a foreign trace in which the setting is anything else.
     """
-    match settings.get("edges_s"):
-        case [_, _, *_] as edges_s if all(
-            isinstance(edge_s, int | float) and math.isfinite(edge_s) for edge_s in edges_s
-        ):
-            return tuple(float(edge_s) for edge_s in edges_s)
-    return ()
+    edges_s = settings.get("edges_s")
+    if not isinstance(edges_s, list) or len(edges_s) < 2:
+        return ()
+    for edge_s in edges_s:
+        if not isinstance(edge_s, int | float) or not math.isfinite(edge_s):
+            return ()
+    return tuple(map(float, edges_s))
 
 
 def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverage:
@@ -130,7 +129,8 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
     k = settings.get("k")
     cells = k * k if isinstance(k, int) and k > 0 else 0
     root_step_s = (within[1] - within[0]) / cells if cells else 0.0
-    if edges_s := recorded_edges(settings):
+    edges_s = recorded_edges(settings)
+    if edges_s:
         root_step_s = max(b - a for a, b in pairwise(edges_s))
     seen = Seen()
     for start_s, end_s, step_s in _shown(trace, within, cells, root_step_s):
@@ -147,9 +147,8 @@ def _shown(
     """Yield each stretch that a sheet showed, with the step of its cells."""
     for event in trace:
         if isinstance(event, Look):
-            yield from (
-                (*span, step) for span, step in zip(event.intervals_s, event.steps_s, strict=True)
-            )
+            for (start_s, end_s), step_s in zip(event.intervals_s, event.steps_s, strict=True):
+                yield start_s, end_s, step_s
         elif isinstance(event, Plan | Probe | Review) and cells:
             yield *within, root_step_s
         elif isinstance(event, Step) and cells:

@@ -1,9 +1,9 @@
-"""The kinds of events of a run: a frozen dataclass each, which is emitted, saved and read.
+"""The kinds of events of a run: each is a frozen dataclass that is emitted, saved and read.
 
-The events suffice to walk through a run without a model and to draw each of its images again: a
-view is identified by its key and by what it takes to render it. They hold no wall-clock times, so
+The events suffice to walk through a run without a model and to draw each of its images again: the
+record of a view holds its key and the parameters to render it. Events hold no wall-clock times, so
 the trace of a replay equals the trace of the run, byte for byte. Intervals are [start, end) in
-seconds; `runs/narrate` tells an event in words.
+seconds. `runs/narrate` describes an event in words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Cell = Annotated[int, Field(ge=0)]
 Path = tuple[Cell, ...]
 """The cells that lead from the root grid to a grid, which it identifies."""
 Paid = Annotated[Usage, BeforeValidator(Usage.from_json)]
-"""What a call cost, retries included."""
+"""The usage of a call, retries included."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -45,16 +45,23 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
-        pairs = ((each, getattr(self, each.name)) for each in fields(self))
-        return {each.name: _plain(value) for each, value in pairs if value != each.default}
+        row = dict[str, Any]()
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value != each.default:
+                row[each.name] = _plain(value)
+        return row
 
 
 def _plain(value: Any) -> Any:
+    """Return a value of a field as plain JSON."""
     if isinstance(value, Record | Evidence | Usage):
         return value.to_json()
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
 
 
 class ViewRecord(Record):
@@ -78,18 +85,24 @@ class ViewRecord(Record):
     def of(cls, observation: Observation) -> ViewRecord:
         """Return the record of an observation's view."""
         view = observation.view
-        grid = observation.view.grid
-        return cls(key=view.key, path=grid.path, dead=tuple(sorted(view.dead)), shift=grid.shift)
+        return cls(
+            key=view.key,
+            path=view.grid.path,
+            dead=tuple(sorted(view.dead)),
+            shift=view.grid.shift,
+        )
 
     @classmethod
     def over(cls, observation: Observation) -> ViewRecord:
         """Return the record of a view over any stretch of the video."""
         view = observation.view
-        grid = observation.view.grid
-        dead = tuple(sorted(view.dead))
-        stretch_s = (grid.start_s, grid.end_s)
         return cls(
-            key=view.key, path=(), dead=dead, stretch_s=stretch_s, k=grid.k, first=view.first
+            key=view.key,
+            path=(),
+            dead=tuple(sorted(view.dead)),
+            stretch_s=(view.grid.start_s, view.grid.end_s),
+            k=view.grid.k,
+            first=view.first,
         )
 
 
@@ -102,10 +115,12 @@ class ShownRecord(Record):
 
     @classmethod
     def of(cls, observation: Observation) -> ShownRecord | None:
-        """Return the record of what is shown beside a view; None if there is nothing."""
+        """Return the record of the image shown beside a view; None if there is none."""
         image = observation.looking_at
+        if image is None:
+            return None
         dead = tuple(sorted(image.dead)) if isinstance(image, View) else ()
-        return None if image is None else cls(key=image.key, dead=dead)
+        return cls(key=image.key, dead=dead)
 
 
 class SheetRecord(Record):
@@ -120,22 +135,26 @@ class SheetRecord(Record):
         return cls(key=sheet.key, labels=sheet.scratchpad.labels)
 
 
+def action_names() -> list[str]:
+    """Return the names of the actions, each once."""
+    return list(dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values()))
+
+
 def _known_action(name: str) -> str:
-    if name not in (names := [kind.type.__name__ for kind in ACTIONS.values()]):
-        raise ValueError(f"is no action; the actions are {', '.join(dict.fromkeys(names))}")
+    """Return the name of an action; raise ValueError for any other text."""
+    if name not in action_names():
+        raise ValueError(f"is no action; the actions are {', '.join(action_names())}")
     return name
-
-
-ACTION_NAMES = {
-    "type": "string",
-    "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())],
-}
 
 
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema(ACTION_NAMES)]
+    name: Annotated[
+        str,
+        AfterValidator(_known_action),
+        WithJsonSchema({"type": "string", "enum": action_names()}),
+    ]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None
@@ -143,16 +162,17 @@ class ActionRecord(Record):
     @classmethod
     def of(cls, action: Action) -> ActionRecord:
         """Return the record of an action."""
-        is_plural = ACTIONS[name_of(action)].takes in ("cells", "claims")
-        return cls(
-            name=type(action).__name__,
-            **({"cells": cells_of(action)} if is_plural else vars(action)),
-        )
+        name = type(action).__name__
+        if ACTIONS[name_of(action)].takes in ("cells", "claims"):
+            return cls(name=name, cells=cells_of(action))
+        return cls(name=name, **vars(action))
 
     @property
     def all_cells(self) -> tuple[int, ...]:
-        """The cells that it names."""
-        return (self.cells or ()) if self.cell is None else (self.cell,)
+        """The cells that the action names."""
+        if self.cell is not None:
+            return (self.cell,)
+        return self.cells or ()
 
 
 class HintRecord(Record):
@@ -168,7 +188,7 @@ class UnfollowedRecord(Record):
 
     interval_s: Span
     reason: Literal["outside", "seen"]
-    """It lies outside what is searched, or was seen as finely as the search can."""
+    """The interval lies outside the searched one, or was seen as finely as possible."""
 
 
 class SortieRecord(Record):
@@ -222,8 +242,11 @@ class Call(Event):
 
 def paid(reply: Reply) -> dict[str, Any]:
     """Return the fields of a Call for a reply."""
-    answered_by = reply.model if reply.is_substitute else ""
-    return {"usage": reply.usage, "reasoning_text": reply.reasoning, "answered_by": answered_by}
+    return {
+        "usage": reply.usage,
+        "reasoning_text": reply.reasoning,
+        "answered_by": reply.model if reply.is_substitute else "",
+    }
 
 
 class Start(Event):
@@ -295,7 +318,7 @@ class Plan(Call):
 
     view: ViewRecord
     interval_s: Span
-    """The interval of what is searched."""
+    """The searched interval."""
     reasoning: str
     search_task: str
     settled_by: Literal["one", "first", "last", "all"]
@@ -323,8 +346,10 @@ class Look(Call):
     @property
     def steps_s(self) -> tuple[float, ...]:
         """The step in seconds of each sheet."""
-        pairs = zip(self.views, self.intervals_s, strict=True)
-        return tuple((end_s - start_s) / max(1, view.k) ** 2 for view, (start_s, end_s) in pairs)
+        steps_s = list[float]()
+        for view, (start_s, end_s) in zip(self.views, self.intervals_s, strict=True):
+            steps_s.append((end_s - start_s) / max(1, view.k) ** 2)
+        return tuple(steps_s)
 
 
 class Report(Event):
@@ -398,11 +423,11 @@ class Turn(Call):
     """A method other than Video-RLM made a call before its decision."""
 
     step: str
-    """What the call is for, such as clip, search or inspect."""
+    """The purpose of the call, such as clip, search or inspect."""
     intervals_s: tuple[Span, ...]
     """The parts of the video that the prompt showed or described."""
     told: str
-    """The text of the prompt that was not in the turns before."""
+    """The part of the prompt that was not in earlier turns."""
     answer: dict[str, Any]
 
 
@@ -419,7 +444,10 @@ class Failure(Event):
 
     @classmethod
     def of(cls, step: str, error: ModelError, **fields: Any) -> Failure:
-        """Return the event of a call that failed; `fields` are others, and None where left out."""
+        """Return the event of a failed call; `fields` are the other fields of the event.
+
+        View and sheet are None where they are left out.
+        """
         return cls(
             step=step,
             reason=str(error),

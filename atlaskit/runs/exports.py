@@ -43,7 +43,7 @@ def export(
 ) -> None:
     """Write answers, evidence, truths and notes to a file that other programs open.
 
-    What the file's name ends in tells the format: `.csv`, `.json`, `.vtt`, `.edl` (CMX 3600),
+    The ending of the file's name determines the format: `.csv`, `.json`, `.vtt`, `.edl` (CMX 3600),
     `.otio` (OpenTimelineIO), `.llc` (LosslessCut), `.eaf` (ELAN), `.boris`, `.label-studio.json`,
     `observations.csv` (Camtrap-DP). `ak.read_passages` reads all of them.
 
@@ -70,9 +70,9 @@ def export(
         >>> ak.export([result], "found.edl")
         >>> ak.export(rows, "found.json")
     """
-    known = {
-        one_line(each.name): each for each in ([videos] if isinstance(videos, Video) else videos)
-    }
+    if isinstance(videos, Video):
+        videos = [videos]
+    known = {one_line(video.name): video for video in videos}
     passages = list[Passage]()
     for each in _each(what):
         if isinstance(each, Result):
@@ -84,7 +84,7 @@ def export(
             passages += passages_of_rows(each, known)
     if len(known) == 1:  # a passage without a name belongs to the only video
         (only,) = known
-        passages = [each if each.video else replace(each, video=only) for each in passages]
+        passages = [replace(each, video=each.video or only) for each in passages]
     passages, known = of_films(passages, known)
     formats.write(passages, path, videos=known, form=form, recorded_at=recorded_at)
     if clips is not None:
@@ -92,7 +92,7 @@ def export(
 
 
 def _each(what: Any) -> Iterator[Any]:
-    """Yield the results, the passages and the tables of rows in what a person exports."""
+    """Yield the results, the passages and the tables of rows in a value to export."""
     # This check does not import pandas.
     is_table = hasattr(what, "to_dict") and hasattr(what, "columns")
     if is_table or isinstance(what, Result | Passage):
@@ -130,13 +130,16 @@ def passages_of_rows(
 def _of_row(row: Mapping[str, Any], video: Video | None) -> Iterator[Passage]:
     """Yield the passages of one row: its answer, then the evidence of its run."""
     about: dict[str, Any] = {"question": str(row["question"]), "video": str(row["video"])}
-    about["fps"] = None if video is None else video.fps
-    end_s = 0.0 if video is None else video.duration_s
+    end_s = 0.0
+    if video is not None:
+        about["fps"] = video.fps
+        end_s = video.duration_s
     method = str(row.get("method") or "")
     spans = spans_of(row["prediction"])
     for span_s in spans:
         yield Passage(*span_s, about["question"], kind="answer", label=method, **about)
-    for kind, words in (("answer", row.get("answer")), ("truth", row.get("truth"))):
+    for kind in ("answer", "truth"):
+        words = row.get(kind)
         if isinstance(words, str) and words and not (spans and kind == "answer"):
             yield Passage(0.0, end_s, words, as_kind(kind), label=method, is_whole=True, **about)
     trace = row.get("trace")

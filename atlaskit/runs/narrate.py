@@ -1,14 +1,15 @@
 """The narrator: an event in words, for walkthrough, log, terminal and reprs.
 
-`title` names the event, `agent` who acts, `summary` describes it in one line, `request` says what
-the model was asked for, and `details` lists the recorded fields. The text quotes videos, subtitles
-and models: it is of unknown origin, and not escaped.
+`TITLES` names the kind of event, and `agent` names who acts. `summary` describes the event in one
+line, `request` states the model's task, and `details` lists the recorded fields. The text quotes
+videos, subtitles and models: it is of unknown origin, and not escaped.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from atlaskit.environment.actions import ACTIONS
@@ -96,8 +97,10 @@ def agent(event: Event) -> str:
 def action_text(action: ActionRecord) -> str:
     """Return an action in words, with its cells: "opens cell 5"."""
     cells = action.all_cells
-    more = f" and {len(cells) - MAX_LISTED} more" if len(cells) > MAX_LISTED else ""
-    named = f"cell{'' if len(cells) == 1 else 's'} {', '.join(map(str, cells[:MAX_LISTED]))}{more}"
+    noun = "cell" if len(cells) == 1 else "cells"
+    named = f"{noun} {', '.join(map(str, cells[:MAX_LISTED]))}"
+    if len(cells) > MAX_LISTED:
+        named += f" and {len(cells) - MAX_LISTED} more"
     kinds = [kind for kind in ACTIONS.values() if kind.type.__name__ == action.name]
     for kind in kinds:
         if kind.given in ({}, {"direction": action.direction}):
@@ -119,50 +122,53 @@ def summary(event: Event) -> str:
             return f"{traversal}: {task}"
         case Scout(scout=scout, hints=hints, note=note):
             best = sorted(hints, key=lambda hint: -hint.score)
-            words = _listed(
-                [f"cell {hint.cell} ({hint.score:.2g}) {hint.reason}" for hint in best],
-                "; ",
-                MAX_HINTS,
-            )
-            return (
-                f"{scout} named {counted(len(hints), 'cell')}: "
-                f"{words or note or 'nothing stands out'}"
-            )
+            named = [f"cell {hint.cell} ({hint.score:.2g}) {hint.reason}" for hint in best]
+            words = _listed(named, "; ", MAX_HINTS) or note or "nothing stands out"
+            return f"{scout} named {counted(len(hints), 'cell')}: {words}"
         case Probe(scores=scores):
             ranked = sorted(scores.items(), key=lambda scored: -scored[1])
             words = _listed([f"{cell} ({score:.2g})" for cell, score in ranked])
             return f"scored {counted(len(ranked), 'cell')}: {words}"
-        case Plan(search_task=task, lasts_s=lasts_s, found=found_s, wanted_s=wanted_s):
-            first = f"; first {spans_text(wanted_s)}" if wanted_s else ""
-            return f"steps of {lasts_s:.3g} s; found {_labels(found_s)}{first}: {task}"
-        case Look(intervals_s=spans, note=note, found=found_s, wanted_s=wanted_s):
-            kept = f"kept {counted(len(found_s), 'frame')}" if found_s else "kept nothing"
-            then = f"; next {spans_text(wanted_s)}" if wanted_s else ""
-            return f"{spans_text(spans)}: {kept}{then}: {note}"
+        case Plan(search_task=task, lasts_s=lasts_s, found=found, wanted_s=wanted_s):
+            words = f"steps of {lasts_s:.3g} s; found {_labels(found)}"
+            if wanted_s:
+                words += f"; first {spans_text(wanted_s)}"
+            return f"{words}: {task}"
+        case Look(intervals_s=spans, note=note, found=found, wanted_s=wanted_s):
+            frames = counted(len(found), "frame") if found else "nothing"
+            words = f"{spans_text(spans)}: kept {frames}"
+            if wanted_s:
+                words += f"; next {spans_text(wanted_s)}"
+            return f"{words}: {note}"
         case Assign(sorties=sorties):
-            return (
-                f"workers explore {spans_text([span for each in sorties for span in each.spans_s])}"
-            )
+            stretches = list(chain.from_iterable(sortie.spans_s for sortie in sorties))
+            return f"workers explore {spans_text(stretches)}"
         case Step(action=action):
-            direction = f" {action.direction}" if action.direction else ""
-            cells = f" cell {_listed(list(map(str, action.all_cells)))}" if action.all_cells else ""
-            found = f"; found {_labels(event.found)}" if event.found else ""
-            outcome = f"; rejected: {event.problem}" if event.problem else found
-            return f"{span_text(event.interval_s)}: {action.name}{direction}{cells}{outcome}"
-        case Report(interval_s=span, stop=stop, kept=kept, dead_s=dead_s):
-            dead = f"; dead zones {spans_text(dead_s, 3)}" if dead_s else ""
-            return f"{span_text(span)}: {stop}; added {_labels(kept)}{dead}"
+            words = f"{span_text(event.interval_s)}: {action.name}"
+            if action.direction:
+                words += f" {action.direction}"
+            if action.all_cells:
+                words += f" cell {_listed(list(map(str, action.all_cells)))}"
+            if event.problem:
+                return f"{words}; rejected: {event.problem}"
+            return f"{words}; found {_labels(event.found)}" if event.found else words
+        case Report(interval_s=span, stop=stop, kept=evidence, dead_s=dead_s):
+            words = f"{span_text(span)}: {stop}; added {_labels(evidence)}"
+            return f"{words}; dead zones {spans_text(dead_s, 3)}" if dead_s else words
         case Review(erased=erased, reasoning=reasoning):
-            labels = f"; erased {_listed(erased)}" if erased else ""
-            return f"{'sufficient' if event.sufficient else 'continue'}{labels}: {reasoning}"
+            words = "sufficient" if event.sufficient else "continue"
+            if erased:
+                words += f"; erased {_listed(erased)}"
+            return f"{words}: {reasoning}"
         case Decision(answer=answer):
             return _answer_text(answer)
         case Vote(answer=answer):
             return f"a vote: {_answer_text(answer)}"
-        case Cite(found=found_s):
-            return f"cited {_labels(found_s)}"
+        case Cite(found=found):
+            return f"cited {_labels(found)}"
         case Turn(step=step, intervals_s=spans, answer=answer):
-            return f"{step}{f' ({spans_text(spans)})' if spans else ''}: {value_text(answer)}"
+            words = f"{step} ({spans_text(spans)})" if spans else step
+            return f"{words}: {value_text(answer)}"
         case Failure(step=step, reason=reason):
             return f"{step} failed: {reason}"
         case Stop(stop=limit, rounds=rounds, calls=calls):
@@ -207,11 +213,13 @@ def request(event: Event, task: str) -> str:
             )
         case Vote():
             return "Answer the question, as one vote of several."
-        case Decision(sheet=shown):
-            return f"Answer the question{' from the evidence frames' if shown else ''}."
-        case Turn(step=step, intervals_s=spans, told=told):
+        case Decision(sheet=None):
+            return "Answer the question."
+        case Decision():
+            return "Answer the question from the evidence frames."
+        case Turn(step=step, intervals_s=spans, told=prompt):
             where = f" about {spans_text(spans)}" if spans else ""
-            return " ".join(filter(None, [f"{step.capitalize()}{where}.", told]))
+            return " ".join(filter(None, [f"{step.capitalize()}{where}.", prompt]))
         case Failure(step=step):
             return f"The call that failed: {TITLES.get(step, step)}."
     return ""
@@ -236,21 +244,22 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
                 yield f"worker {number}", f"{spans_text(each.spans_s)}, {how}, {calls}"
         case Step():
             yield "thought", event.thought
-            yield from (("found", item_text(item)) for item in event.found)
-            yield (
-                "marked",
-                f"{counted(len(event.marked), 'region')} as promising" if event.marked else "",
-            )
+            for item in event.found:
+                yield "found", item_text(item)
+            marked = counted(len(event.marked), "region")
+            yield "marked", f"{marked} as promising" if event.marked else ""
             yield "hints", _hints_text(event.hints)
         case Plan():
             yield "reasoning", event.reasoning
             yield "settled by", SETTLED[event.settled_by]
-            yield from (("found", item_text(item)) for item in event.found)
-            yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
+            for item in event.found:
+                yield "found", item_text(item)
+            yield "to look at next", _wanted_text(event.wanted_s)
         case Look():
             yield "a frame every", f"{max(event.steps_s):.3g} s or finer"
-            yield from (("found", item_text(item)) for item in event.found)
-            yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
+            for item in event.found:
+                yield "found", item_text(item)
+            yield "to look at next", _wanted_text(event.wanted_s)
         case Report():
             yield "it ended because", STOPS[event.stop]
             yield "region", "not explored to the end" if event.is_open else "explored to the end"
@@ -258,28 +267,21 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield f"hints of {event.scout}", _hints_text(event.hints) or event.note
         case Probe():
             yield "reasoning", event.reasoning
-            yield (
-                "meanwhile",
-                "workers explore: the next round is scored ahead" if event.ahead else "",
-            )
+            ahead = "workers explore: the next round is scored ahead"
+            yield "meanwhile", ahead if event.ahead else ""
         case Review():
             yield "reasoning", event.reasoning
             for judged in event.choices:
-                sides = (
-                    cited_frames(judged.get(side)) or "none"
-                    for side in ("supporting", "contradicting")
-                )
-                yield (
-                    f"choice {judged.get('choice')}",
-                    "supporting: {}; contradicting: {}".format(*sides),
-                )
+                supporting = cited_frames(judged.get("supporting")) or "none"
+                contradicting = cited_frames(judged.get("contradicting")) or "none"
+                words = f"supporting: {supporting}; contradicting: {contradicting}"
+                yield f"choice {judged.get('choice')}", words
             yield "sufficient", "yes" if event.sufficient else "no"
             yield "to look at next", _paths_text(event.queued)
-            yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
+            yield "to look at next", _wanted_text(event.wanted_s)
         case Turn():
-            yield from (
-                (name.replace("_", " "), value_text(value)) for name, value in event.answer.items()
-            )
+            for name, value in event.answer.items():
+                yield name.replace("_", " "), value_text(value)
         case Decision(answer=answer) | Vote(answer=answer):
             chosen = answer.get("answer")
             if question is not None and type(chosen) is int and 0 <= chosen < len(question.choices):
@@ -295,42 +297,39 @@ def cited_frames(cited: Any) -> str:
     """Return the frames that a model cites: labels, or cells where it judged by the root grid."""
     if not isinstance(cited, list):
         return ""
-    return ", ".join(
-        f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_ROWS]
-    )
+    frames = [f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_ROWS]]
+    return ", ".join(frames)
 
 
 def cited_labels(answer: dict[str, Any]) -> list[str]:
     """Return the evidence that a decision cites for its answer as a whole or for its choice."""
     weighed = answer.get("weighed")
+    judged = [answer]
     if isinstance(weighed, list):
-        judged = [each for each in weighed if isinstance(each, dict)]
-    else:
-        judged = []
-    chosen = [each for each in judged if each.get("choice") == answer.get("answer")]
-    cited = [each.get("supporting") for each in (answer, *chosen)]
-    return [
-        label
-        for labels in cited
-        if isinstance(labels, list)
-        for label in labels
-        if isinstance(label, str)
-    ]
+        for each in weighed:
+            if isinstance(each, dict) and each.get("choice") == answer.get("answer"):
+                judged.append(each)
+    labels = list[str]()
+    for each in judged:
+        cited = each.get("supporting")
+        if isinstance(cited, list):
+            labels += [label for label in cited if isinstance(label, str)]
+    return labels
 
 
 def item_text(item: Evidence) -> str:
     """Return an item of evidence in words."""
-    said = f" – subtitle: {item.subtitle}" if item.subtitle else ""
-    label = f"[{item.label}] " if item.label else ""
-    return (
-        f"{label}{clock(item.timestamp_s)} {item.description} (confidence "
-        f"{percent(item.confidence)}){said}"
-    )
+    words = f"{clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)})"
+    if item.label:
+        words = f"[{item.label}] {words}"
+    if item.subtitle:
+        words += f" – subtitle: {item.subtitle}"
+    return words
 
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun in the singular or plural: 1 frame, 1,200 frames."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def percent(share: float) -> str:
@@ -348,16 +347,30 @@ def spans_text(spans: Sequence[Sequence[float]], max_listed: int = MAX_LISTED) -
     return _listed([span_text(span) for span in spans], most=max_listed) or "nothing"
 
 
+def _wanted_text(spans: Sequence[Sequence[float]]) -> str:
+    """Return the stretches to be seen next; "" for none."""
+    return spans_text(spans, MAX_ROWS) if spans else ""
+
+
 def value_text(value: Any, longest: int = 300) -> str:
-    """Return a value of a model's answer as text: a text as it is, anything else as JSON; cut."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    """Return a value of a model's answer as text: a text unchanged, anything else as JSON.
+
+    Args:
+        value: The value.
+        longest: Characters after which the text is cut.
+    """
+    text = value
+    if not isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def _listed(texts: Sequence[str], between: str = ", ", most: int = MAX_LISTED) -> str:
     """Return the first texts, and how many more there are."""
-    more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
-    return between.join([*texts[:most], *more])
+    shown = list(texts[:most])
+    if len(texts) > most:
+        shown.append(f"and {len(texts) - most:,} more")
+    return between.join(shown)
 
 
 def _labels(items: Sequence[Evidence]) -> str:
@@ -368,11 +381,10 @@ def _answer_text(answer: dict[str, Any]) -> str:
     if answer.get("absent") is True:
         return f"answered that it is not there: {answer.get('reasoning', '')}"
     given = answer.get("answer", answer.get("intervals", [answer]))
+    words = given
     try:
         if isinstance(given, list):
             words = spans_text([(each["start_s"], each["end_s"]) for each in given])
-        else:
-            words = given
     except (KeyError, TypeError):  # a trace from elsewhere may hold any answer
         words = value_text(given)
     return f"answered {words}: {answer.get('reasoning', '')}"
@@ -380,14 +392,13 @@ def _answer_text(answer: dict[str, Any]) -> str:
 
 def _paths_text(paths: Sequence[Path]) -> str:
     """Return regions by the cells that lead to them: "cell 3; cell 14 of cell 2"."""
-    named = [
-        " of ".join(f"cell {cell}" for cell in reversed(path)) or "the whole video"
-        for path in paths[:MAX_ROWS]
-    ]
+    named = list[str]()
+    for path in paths[:MAX_ROWS]:
+        cells = [f"cell {cell}" for cell in reversed(path)]
+        named.append(" of ".join(cells) or "the whole video")
     return "; ".join(named)
 
 
 def _hints_text(hints: Sequence[HintRecord]) -> str:
-    return "; ".join(
-        f"cell {hint.cell} ({hint.score:.2g}): {hint.reason}" for hint in hints[:MAX_ROWS]
-    )
+    shown = hints[:MAX_ROWS]
+    return "; ".join(f"cell {hint.cell} ({hint.score:.2g}): {hint.reason}" for hint in shown)

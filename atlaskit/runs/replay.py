@@ -43,8 +43,8 @@ from atlaskit.video.video import Sampling, Video
 __all__ = ["Memory", "ShownImage", "memories", "memory", "pictures"]
 
 WIDEST_SHEET_PX = 2 * WIDEST_PX
-"""The longest side of a sheet: a trace can list any number of frames, and each takes memory to
-draw."""
+"""The longest side of a sheet. A trace can list any number of frames, and drawing each takes
+memory."""
 
 What = Literal["view", "shown", "sheet"]
 
@@ -125,8 +125,8 @@ def pictures(trace: Trace, video: AnyVideo, cache: Cache | None = None) -> Itera
         cache: The cache for frames and images.
 
     Raises:
-        InputError: At once if the trace is of another video. While iterating, if an event lacks
-            what it takes to draw its image, or the image differs from the one that the run showed.
+        InputError: At once if the trace is of another video. While iterating, if an image cannot be
+            drawn from its event, or differs from the one that the run showed.
 
     Examples:
         >>> first = next(ak.replay.pictures(result.trace, video))
@@ -141,12 +141,10 @@ def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     for index, event in enumerate(trace):
         with _named(index, event):
             # Draw before the event changes the memory: a review saw the evidence that it erased.
-            shown = [
-                ShownImage(index, event, what, image)
-                for what, image in _images(event, current, atlas)
-            ]
+            images = list(_images(event, current, atlas))
             current = after(event, current)
-        yield from shown
+        for what, image in images:
+            yield ShownImage(index, event, what, image)
 
 
 @contextmanager
@@ -233,14 +231,12 @@ def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What,
     views = views_of(event)
     sheet = getattr(event, "sheet", None)
     for view in views:
-        yield "view", _checked(_view(view, atlas), view.key)
+        image: LazyImage = _masked(_observation(view, atlas).view, view.dead)
+        yield "view", _checked(image, view.key)
     if isinstance(event, Step) and event.shown is not None:
-        still_or_scan = _still_or_scan(event.view, event.action, atlas)
-        image = (
-            _masked(still_or_scan, event.shown.dead)
-            if isinstance(still_or_scan, View)
-            else still_or_scan
-        )
+        image = _still_or_scan(event.view, event.action, atlas)
+        if isinstance(image, View):
+            image = _masked(image, event.shown.dead)
         yield "shown", _checked(image, event.shown.key)
     if sheet is not None:
         yield "sheet", _checked(_sheet(sheet, current.scratchpad, atlas), sheet.key)
@@ -254,10 +250,6 @@ def _checked(image: LazyImage, key: str) -> LazyImage:
             "made it."
         )
     return image
-
-
-def _view(view: ViewRecord, atlas: Atlas) -> View:
-    return _masked(_observation(view, atlas).view, view.dead)
 
 
 def _still_or_scan(view: ViewRecord, action: ActionRecord, atlas: Atlas) -> LazyImage:

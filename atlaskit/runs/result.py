@@ -40,12 +40,12 @@ MASTER_STOPS = ("sufficient", "depth")
 WORKER_STOPS = ("explored",)
 
 WITHOUT_EVIDENCE = "(!) without evidence"
-"""Marks an answer that no frame supports; in ASCII, which every terminal and typeface has."""
+"""The mark of an answer that no frame supports; in ASCII, which every terminal and font has."""
 UNSUPPORTED = "none: the answer names no frame that supports it"
 
 
 def rests_on(method: object) -> str:
-    """Return on what an answer without evidence is based, by the name of its method."""
+    """Return the basis of an answer without evidence, by the name of its method."""
     if method in (None, "video-rlm", "composite"):
         return UNSUPPORTED
     return f"none: {printable(str(method), 60)} answers without naming a frame that supports it"
@@ -74,11 +74,10 @@ def in_words(question: Question, answered: Answered | None, video: Video | None 
         return ", ".join(interval_in_words(video, *span) for span in spans)
     if spans:
         return ", ".join(interval(*span) for span in spans)
+    words = question.in_words(answered)
     if question.kind == "choice" and isinstance(answered, int):
-        letter = f"{label_of(answered)}: "
-    else:
-        letter = ""
-    return f"{letter}{question.in_words(answered)}"
+        return f"{label_of(answered)}: {words}"
+    return words
 
 
 def choices_in_words(question: Question) -> str:
@@ -87,21 +86,26 @@ def choices_in_words(question: Question) -> str:
 
 
 def verdict(is_right: bool | None, truth: str = "", *, has_evidence: bool = True) -> str:
-    """Return the remark after an answer in a text: right or wrong, the truth, missing evidence.
+    """Return the remark after an answer: right or wrong, the truth, missing evidence.
 
     Args:
         is_right: Whether the answer is right; None if the truth is not known.
         truth: The truth in words, which is added to a wrong answer.
         has_evidence: Whether a frame supports the answer; if none does, the answer is marked.
     """
-    clause = "" if is_right is None else f", which is {'right' if is_right else 'wrong'}"
-    told_truth = f" (truth: {truth})" if truth and is_right is False else ""
-    return f"{clause}{told_truth}{'' if has_evidence else f' {WITHOUT_EVIDENCE}'}"
+    remark = ""
+    if is_right is not None:
+        remark = ", which is right" if is_right else ", which is wrong"
+    if truth and is_right is False:
+        remark += f" (truth: {truth})"
+    if not has_evidence:
+        remark += f" {WITHOUT_EVIDENCE}"
+    return remark
 
 
 @dataclass(frozen=True)
 class Spent:
-    """The cost of this execution. A replay from a full cache makes no calls, decodes no frames."""
+    """The cost of this execution. A replay from a full cache makes no calls and decodes nothing."""
 
     calls: int = 0
     tokens: int = 0
@@ -184,14 +188,16 @@ class Result:
     @property
     def answer(self) -> str | None:
         """The answer as text, a choice without its letter; None if the run has no answer."""
-        return None if self.prediction is None else self.question.in_words(self.prediction)
+        if self.prediction is None:
+            return None
+        return self.question.in_words(self.prediction)
 
     @property
     def answer_in_words(self) -> str:
         """The answer as displays word it, "B: the red car"; empty if the run has no answer.
 
-        What is not in the video is "not there" if all was seen at the step of the search, and "not
-        found" if less was.
+        The answer that nothing in the video fits the question is "not there" if all was seen at the
+        step of the search, and "not found" if less was seen.
         """
         if self.prediction == ABSENT:
             return "not there" if self.coverage.is_complete else "not found"
@@ -207,8 +213,10 @@ class Result:
             >>> result.places
             ()
         """
-        video = self.sheet.video
-        return tuple(place for span in self.intervals for place in places_of(video, *span))
+        places = list[Place]()
+        for span in self.intervals:
+            places += places_of(self.sheet.video, *span)
+        return tuple(places)
 
     @property
     def truth_in_words(self) -> str:
@@ -245,7 +253,9 @@ class Result:
     @property
     def is_right(self) -> bool | None:
         """Whether the answer is right; None if the truth is not known."""
-        return None if self.question.answer is None else self.question.is_right(self.prediction)
+        if self.question.answer is None:
+            return None
+        return self.question.is_right(self.prediction)
 
     @property
     def total(self) -> Usage:
@@ -268,14 +278,15 @@ class Result:
     @property
     def without_evidence(self) -> str:
         """The basis of an answer without evidence; empty with evidence, or without an answer."""
-        has_none = self.prediction not in (None, ABSENT) and not len(self.evidence)
-        return rests_on(self.settings.get("method")) if has_none else ""
+        if self.prediction in (None, ABSENT) or len(self.evidence):
+            return ""
+        return rests_on(self.settings.get("method"))
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the calls and tokens as rows: one for each role, and one for their total."""
-        rows: list[tuple[str, Usage]] = [*self.usage.items(), ("total", self.total)]
-        return [
-            {
+        rows = list[dict[str, Any]]()
+        for role, usage in [*self.usage.items(), ("total", self.total)]:
+            row = {
                 "role": role,
                 "calls": usage.calls,
                 "prompt": usage.prompt_tokens,
@@ -285,8 +296,8 @@ class Result:
                 "reasoning": usage.reasoning_tokens,
                 "effective": usage.effective_tokens,
             }
-            for role, usage in rows
-        ]
+            rows.append(row)
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `to_json` as plain values: dicts, lists, texts, numbers, None.
@@ -297,42 +308,30 @@ class Result:
 
     def to_json(self) -> str:
         """Return the result as canonical JSON; two runs on the same inputs give the same bytes."""
-        return canonical_json(
-            {
-                "atlaskit_result": RESULT_VERSION,
-                "question": self.question.to_json(),
-                "answer": self.answer,
-                "prediction": self.prediction,
-                "reasoning": self.reasoning,
-                "evidence": [item.to_json() for item in self.evidence],
-                "dead_zones_s": self.dead_zones.intervals,
-                **({"coverage": self.coverage.to_json()} if self.coverage.seen.parts else {}),
-                "stop": self.stop,
-                "stops": {
-                    "worker": self.stops.worker,
-                    "master": self.stops.master,
-                    "global": self.stops.overall,
-                },
-                "failure": self.failure,
-                "rounds": self.rounds,
-                "usage": {role: usage.to_json() for role, usage in self.usage.items()},
-                "settings": self.settings,
-                "trace": self.trace.to_json(),
-                **({"without_evidence": self.without_evidence} if self.without_evidence else {}),
-                **({"places": self._places_json()} if self.places else {}),
-            }
-        )
-
-    def _places_json(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "film": place.film,
-                "start_s": place.start_s,
-                "end_s": place.end_s,
-                "at": None if place.at is None else place.at.isoformat(),
-            }
-            for place in self.places
-        ]
+        stops = self.stops
+        row = {
+            "atlaskit_result": RESULT_VERSION,
+            "question": self.question.to_json(),
+            "answer": self.answer,
+            "prediction": self.prediction,
+            "reasoning": self.reasoning,
+            "evidence": [item.to_json() for item in self.evidence],
+            "dead_zones_s": self.dead_zones.intervals,
+            "stop": self.stop,
+            "stops": {"worker": stops.worker, "master": stops.master, "global": stops.overall},
+            "failure": self.failure,
+            "rounds": self.rounds,
+            "usage": {role: usage.to_json() for role, usage in self.usage.items()},
+            "settings": self.settings,
+            "trace": self.trace.to_json(),
+        }
+        if self.coverage.seen.parts:
+            row["coverage"] = self.coverage.to_json()
+        if self.without_evidence:
+            row["without_evidence"] = self.without_evidence
+        if self.places:
+            row["places"] = [place.to_json() for place in self.places]
+        return canonical_json(row)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -340,22 +339,23 @@ class Result:
 
         An answer in words, also that something is not there, is about all that was searched.
         """
-        about: dict[str, Any] = {"question": self.question.text, "video": self.sheet.video.name}
-        about["fps"] = self.sheet.video.fps
-        found = [
-            Passage(*span_s, self.question.text, "answer", **about) for span_s in self.intervals
-        ]
+        question = self.question
+        video = self.sheet.video
+        about: dict[str, Any] = {
+            "question": question.text,
+            "video": video.name,
+            "fps": video.fps,
+        }
+        found = [Passage(*span_s, question.text, "answer", **about) for span_s in self.intervals]
         if not found and self.answer_in_words:
-            proof = f"; {self.coverage}" if self.prediction == ABSENT else ""
-            found.append(
-                Passage(
-                    *self.within, f"{self.answer_in_words}{proof}", "answer", is_whole=True, **about
-                )
-            )
+            words = self.answer_in_words
+            if self.prediction == ABSENT:
+                words = f"{words}; {self.coverage}"
+            found.append(Passage(*self.within, words, "answer", is_whole=True, **about))
         found += evidence_passages(self.evidence, about)
         truth = self.truth_in_words
-        found += [Passage(*span_s, truth, "truth", **about) for span_s in self.question.evidence_s]
-        if truth and not self.question.evidence_s:
+        found += [Passage(*span_s, truth, "truth", **about) for span_s in question.evidence_s]
+        if truth and not question.evidence_s:
             found.append(Passage(*self.within, truth, "truth", is_whole=True, **about))
         return tuple(found)
 
@@ -371,7 +371,7 @@ class Result:
         """Write answer, evidence and truth to a file that other programs open. See `ak.export`.
 
         Args:
-            path: The file; what its name ends in tells the format.
+            path: The file; the ending of its name determines the format.
             form: The name of the format, whatever the file is called.
             recorded_at: When the recording of the video began; only Camtrap-DP has dates.
             clips: A folder in which to cut each stretch as a film with its sound.
@@ -403,43 +403,48 @@ class Result:
 
     @property
     def stopped_by(self) -> str:
-        """What stopped the run in words: a model that failed at the last gave no answer by that."""
-        is_done = self.stop in (*MASTER_STOPS, *WORKER_STOPS, "model")  # and no limit was reached
-        is_failed = is_done and self.prediction is None and bool(self.failure)
-        return "the model failed" if is_failed else str(self.stop)
+        """The reason of the stop in words: "the model failed" if a failed call cost the answer."""
+        no_limit = self.stop in (*MASTER_STOPS, *WORKER_STOPS, "model")
+        if no_limit and self.prediction is None and self.failure:
+            return "the model failed"
+        return self.stop
 
     def __str__(self) -> str:
         total = self.total
         spent = self.spent
         answer = printable(self.answer_in_words) or "none"
+        remark = verdict(self.is_right, has_evidence=not self.without_evidence)
         truth = printable(self.truth_in_words)
-        visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
-        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
-        about = "about " if total.estimated else ""
-        cached = f" ({total.cached_tokens:,} cached by the server)" if total.cached_tokens else ""
         video = self.sheet.video
-        evidence = ", ".join(
-            f"[{item.label}] {moment_in_words(video, item.timestamp_s)}" for item in self.evidence
-        )
-        lines = [
-            printable(self.question.text),
-            f"  answer    {answer}{verdict(self.is_right, has_evidence=not self.without_evidence)}",
-            *([f"  truth     {truth}"] if truth and truth != answer else []),
-            f"  evidence  {evidence or self.without_evidence or 'none'}",
-            *([f"  seen      {self.coverage}"] if self.coverage.seen.parts else []),
-            f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
-            (
-                f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, "
-                f"{spent.seconds:.2f} s"
-            ),
-            f"  stopped   {self.stopped_by}{f': {self.failure}' if self.failure else ''}",
-            *([f"  workers   {visits}"] if visits else []),
-            *(
-                [f"  caution   {printable(str(self.settings['caution']))}"]
-                if "caution" in self.settings
-                else []
-            ),
+        frames = list[str]()
+        for item in self.evidence:
+            frames.append(f"[{item.label}] {moment_in_words(video, item.timestamp_s)}")
+        evidence = ", ".join(frames) or self.without_evidence or "none"
+        tokens = f"{total.tokens:,} tokens"
+        if total.estimated:
+            tokens = f"about {tokens}"
+        if total.cached_tokens:
+            tokens += f" ({total.cached_tokens:,} cached by the server)"
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        stopped = f"{self.stopped_by}: {self.failure}" if self.failure else self.stopped_by
+        visits = ", ".join(f"{count} {stop}" for stop, count in self.stops.worker.items())
+
+        lines = [printable(self.question.text), f"  answer    {answer}{remark}"]
+        if truth and truth != answer:
+            lines.append(f"  truth     {truth}")
+        lines.append(f"  evidence  {evidence}")
+        if self.coverage.seen.parts:
+            lines.append(f"  seen      {self.coverage}")
+        lines += [
+            f"  cost      {total.calls} calls, {tokens} in {rounds}",
+            f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, "
+            f"{spent.seconds:.2f} s",
+            f"  stopped   {stopped}",
         ]
+        if visits:
+            lines.append(f"  workers   {visits}")
+        if "caution" in self.settings:
+            lines.append(f"  caution   {printable(str(self.settings['caution']))}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -454,8 +459,9 @@ def evidence_passages(evidence: Iterable[Evidence], about: Mapping[str, Any]) ->
         evidence: The frames.
         about: Fields that all passages share: question, video and fps.
     """
-    return [
-        Passage(
+    passages = list[Passage]()
+    for item in evidence:
+        passage = Passage(
             item.start_s,
             item.end_s,
             item.description,
@@ -465,8 +471,8 @@ def evidence_passages(evidence: Iterable[Evidence], about: Mapping[str, Any]) ->
             at_s=item.timestamp_s,
             **about,
         )
-        for item in evidence
-    ]
+        passages.append(passage)
+    return passages
 
 
 Run: TypeAlias = Result | Trace | str | Path

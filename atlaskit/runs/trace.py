@@ -97,11 +97,20 @@ class Trace:
             lines = read_whole(path).split(b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
-        numbered = (
-            (f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()
-        )
-        _check_header(*next(numbered, (f"{path}, line 1", b"null")))
-        return cls(tuple(_event(where, parse_line(where, line)) for where, line in numbered))
+        events = list[Event]()
+        has_header = False
+        for number, line in enumerate(lines, start=1):
+            where = f"{path}, line {number}"
+            if not line.strip():
+                continue
+            if has_header:
+                events.append(_event(where, parse_line(where, line)))
+            else:
+                _check_header(where, line)
+                has_header = True
+        if not has_header:
+            _check_header(f"{path}, line 1", b"null")
+        return cls(tuple(events))
 
     @classmethod
     def of_rows(cls, where: str, rows: Any) -> Trace:
@@ -167,14 +176,16 @@ def parse_line(where: str, line: bytes) -> Any:
 
 
 def _is_nested_too_deeply(value: Any) -> bool:
+    """Return whether a JSON value has more levels of lists and objects than `limits.NESTING`."""
     level = [value]
     for _ in range(limits.NESTING):
-        nested = [item for item in level if isinstance(item, dict | list)]
-        level = [
-            inner
-            for item in nested
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
+        below = list[Any]()
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        level = below
     return bool(level)
 
 
@@ -182,9 +193,8 @@ def _event(where: str, row: Any) -> Event:
     """Return the event of a row; raise InputError, which names the place, if it is none."""
     kind = row.pop("kind", None) if isinstance(row, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        if kind is not None:
-            found = f"is of the kind {str(kind)[:40]!r}"
-        else:
+        found = f"is of the kind {str(kind)[:40]!r}"
+        if kind is None:
             found = f"has no kind: {str(row)[:80]!r}"
         raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
@@ -207,10 +217,11 @@ def adapter(kind: str) -> TypeAdapter[Any]:
 
 def manifest_in(value: object) -> dict[str, str] | None:
     """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
-    if not isinstance(value, dict) or not all(
-        is_key(key) and isinstance(digest, str) for key, digest in value.items()
-    ):
+    if not isinstance(value, dict):
         return None
+    for key, digest in value.items():
+        if not is_key(key) or not isinstance(digest, str):
+            return None
     return value
 
 
@@ -243,12 +254,11 @@ def _manifest(cache: Cache) -> dict[str, str]:
 
     Images are left out, which can be drawn again, and "asked" entries, which `export` renews.
     """
-    needed = (cache.touched or {}).items()
-    return {
-        key: digest
-        for key, digest in needed
-        if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name
-    }
+    manifest = dict[str, str]()
+    for key, digest in (cache.touched or {}).items():
+        if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name:
+            manifest[key] = digest
+    return manifest
 
 
 def run_key(trace: Trace) -> str:

@@ -31,7 +31,7 @@ def is_world(video: Video) -> bool:
 
 
 def caution(video: Video, question: Question) -> str:
-    """Return what nano was not taught of a video and a question; "" if it was taught both."""
+    """Return a warning if nano was not taught such a video or question, else ""."""
     faults = {OTHER_VIDEO: not is_world(video), SEVERAL: question.several}
     return " It ".join(fault for fault, is_there in faults.items() if is_there)
 
@@ -53,6 +53,7 @@ PRESET = Preset(
 )
 """nano was trained on this grid of square cells alone, and has tokens of its own that span what a
 JSON schema fixes and what it leaves open ('{"search_task":"Find'). Pillow prepared the images that
-it was trained on. Its words have no hints of scouts, so for it they only rank the frontier."""
+it was trained on. Its prompts have no place for the hints of scouts, which therefore only rank the
+frontier."""
 WEIGHTS = Path(__file__).parent / "weights"
 NANO = Shipped(WEIGHTS, PRESET)

@@ -63,19 +63,15 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
         "expand": legal["expand"],
         "zoom": legal["zoom"],
         "before": legal["investigate_before"],
-    }
-    cells |= {
         "after": legal["investigate_after"],
         "mark": legal["mark_promising"],
         "add": legal["add_to_scratchpad"],
     }
     values = tuple((name, each) for name, each in cells.items() if each)
-    names = (
-        *(name for name, _ in values),
-        *(["backtrack"] if "backtrack" in legal else []),
-        "finished",
-    )
-    return ParametricSchema(_step_shape(names), values)
+    names = [name for name, _ in values]
+    if "backtrack" in legal:
+        names.append("backtrack")
+    return ParametricSchema(_step_shape((*names, "finished")), values)
 
 
 @cached_shape
@@ -108,7 +104,9 @@ def review_schema(
     n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
 ) -> ParametricSchema:
     """Return the schema of a review: each choice weighed, and final decision or continue."""
-    values = (("labels", labels), *((("cells", open_cells),) if open_cells else ()))
+    values: tuple[tuple[str, tuple[Any, ...]], ...] = (("labels", labels),)
+    if open_cells:
+        values = (*values, ("cells", open_cells))
     return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
 
 
@@ -147,13 +145,9 @@ def _decision_shape(
     cited = several(among("frames"), 0, MOST_CITED)
     proof = {"supporting": cited} if can_cite else {}
     if kind == "choice":
-        choice, against = (
-            one_of(tuple(range(n_choices))),
-            {"contradicting": cited} if can_cite else {},
-        )
-        weighed = several(
-            reply_model("WeighedChoice", choice=choice, **proof, **against), 1, n_choices
-        )
+        choice = one_of(tuple(range(n_choices)))
+        sides = {"supporting": cited, "contradicting": cited} if can_cite else {}
+        weighed = several(reply_model("WeighedChoice", choice=choice, **sides), 1, n_choices)
         return reply_model("ChoiceAnswer", reasoning=Text, weighed=weighed, answer=choice)
     if kind == "when":
         ends = dict.fromkeys(("start_s", "end_s"), Annotated[float, Field(ge=0, le=duration_s)])

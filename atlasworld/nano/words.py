@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from atlaskit.agents.prompts import (
 from atlaskit.agents.prompts.worker import notes
 from atlaskit.environment.actions import cells_of
 from atlaskit.environment.atlas import Observation
-from atlaskit.environment.grid import clock, listed
+from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.memory import Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -38,7 +39,7 @@ TEXTS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "words.toml").rea
 
 
 def request(call: Call) -> Request:
-    """Return a call of Video-RLM as nano was taught it (paper §3.2)."""
+    """Return the request of a call of Video-RLM, in the words that nano was taught (paper §3.2)."""
     if isinstance(call, StepCall):
         messages = call.conversation(_opening, _result)
         return Request(
@@ -46,29 +47,39 @@ def request(call: Call) -> Request:
         )
     asked = question_text(call.question)
     if isinstance(call, TaskCall):
-        plan = [TEXTS["traversals"]] if call.chooses_traversal else []
-        schema = schemas.PlanAnswer if call.chooses_traversal else schemas.TaskAnswer
-        return Request(
-            "master", "task", (Message("user", (TEXTS["task"], *plan, asked)),), schema, call
-        )
+        schema: type[schemas.TaskAnswer] = schemas.TaskAnswer
+        parts = [TEXTS["task"], asked]
+        if call.chooses_traversal:
+            schema = schemas.PlanAnswer
+            parts.insert(1, TEXTS["traversals"])
+        return Request("master", "task", (Message("user", tuple(parts)),), schema, call)
     if isinstance(call, ProbeCall):
-        facts = (
+        messages = _brief(
+            "master",
+            *_sheet(call.observation),
+            TEXTS["probe"],
+            asked,
             say("aim", call=call),
             evidence_text(call.scratchpad),
             opened_cells_text(call.closed),
+            say("ranking", most=call.top, cells=listed(call.open_cells)),
         )
-        rest = asked, *facts, say("ranking", most=call.top, cells=listed(call.open_cells))
-        messages = _brief("master", *_sheet(call.observation), TEXTS["probe"], *rest)
-        return Request(
-            "master", "probe", messages, schemas.probe_schema(call.open_cells, call.top), call
-        )
+        probe = schemas.probe_schema(call.open_cells, call.top)
+        return Request("master", "probe", messages, probe, call)
     if isinstance(call, ReviewCall):
         pad = call.sheet.scratchpad
         duration_s = call.observation.state.rules.duration_s
-        facts = say("aim", call=call), evidence_text(pad, call.left_out), gaps_text(call.gaps)
-        sheets = (*_sheet(call.observation), TEXTS["kept"], call.sheet, TEXTS["review"])
         messages = _brief(
-            "master", *sheets, asked, *facts, say("searchable", cells=listed(call.open_cells))
+            "master",
+            *_sheet(call.observation),
+            TEXTS["kept"],
+            call.sheet,
+            TEXTS["review"],
+            asked,
+            say("aim", call=call),
+            evidence_text(pad, call.left_out),
+            gaps_text(call.gaps),
+            say("searchable", cells=listed(call.open_cells)),
         )
         review = schemas.review_schema(
             len(call.question.choices), duration_s, pad.labels, call.open_cells
@@ -99,25 +110,39 @@ def say(name: str, **facts: Any) -> str:
 
 
 def _brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
-    return Message("system", (TEXTS["roles"][role],)), Message(
-        "user", tuple(part for part in parts if part)
-    )
+    system = Message("system", (TEXTS["roles"][role],))
+    return system, Message("user", tuple(part for part in parts if part))
 
 
 def _opening(call: StepCall) -> tuple[Message, ...]:
     state = call.observation.state
     past = notes(call.turns, _note)
-    looks = (TEXTS["looked"], call.observation.looking_at) if call.observation.looking_at else ()
-    region, here = (
-        f"{clock(grid.start_s)}–{clock(grid.end_s)}" for grid in (state.region, state.grid)
-    )
-    where = say("where", state=state, region=region, video=clock(state.rules.duration_s), here=here)
     so_far = "\n".join([TEXTS["notes"], *past]) if past else TEXTS["arrived"]
-    pad = opened_cells_text(call.opened), evidence_text(state.scratchpad)
-    facts = (say("aim", call=call), where, so_far, *pad, *looks, _moves(call))
+    closer: tuple[str | Image, ...] = ()
+    if call.observation.looking_at:
+        closer = (TEXTS["looked"], call.observation.looking_at)
     return _brief(
-        state.rules.traversal, *_sheet(call.observation), question_text(call.question), *facts
+        state.rules.traversal,
+        *_sheet(call.observation),
+        question_text(call.question),
+        say("aim", call=call),
+        say(
+            "where",
+            state=state,
+            region=_span(state.region),
+            video=clock(state.rules.duration_s),
+            here=_span(state.grid),
+        ),
+        so_far,
+        opened_cells_text(call.opened),
+        evidence_text(state.scratchpad),
+        *closer,
+        _moves(call),
     )
+
+
+def _span(grid: Grid) -> str:
+    return f"{clock(grid.start_s)}–{clock(grid.end_s)}"
 
 
 def _result(call: StepCall) -> tuple[str | Image, ...]:
@@ -127,27 +152,28 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
         return say("problem", turn=turn), _moves(call)
     text = TEXTS["results"].get(type(turn.action).__name__, "Done.")
     text = text.format(action=turn.action, cells=listed(cells_of(turn.action)))
-    return (text, seen, _moves(call)) if seen else (text, _moves(call))
+    if seen:
+        return text, seen, _moves(call)
+    return text, _moves(call)
 
 
 def _note(turn: Turn) -> str:
     view = turn.observation.view
     named = cells_of(turn.action) or (0,)
     items = getattr(turn.action, "items", ())
-    kept = "; ".join(f"{clock(view.moments[item.cell])} {item.description}" for item in items)
+    evidence = "; ".join(f"{clock(view.moments[item.cell])} {item.description}" for item in items)
     first = view.cells[named[0]]
-    ends = {
-        "start": clock(first.start_s),
-        "end": clock(first.end_s),
-        "last": clock(view.cells[-1].end_s),
-    }
-    facts = {
-        "action": turn.action,
-        "kept": kept,
-        "count": len(named),
-        "moment": clock(view.moments[named[0]]),
-    }
-    return str(TEXTS["past"][type(turn.action).__name__].format(**facts, **ends))
+    text = TEXTS["past"][type(turn.action).__name__]
+    note = text.format(
+        action=turn.action,
+        kept=evidence,
+        count=len(named),
+        moment=clock(view.moments[named[0]]),
+        start=clock(first.start_s),
+        end=clock(first.end_s),
+        last=clock(view.cells[-1].end_s),
+    )
+    return str(note)
 
 
 def _moves(call: StepCall) -> str:
@@ -163,30 +189,40 @@ def _moves(call: StepCall) -> str:
 def question_text(question: Question) -> str:
     """Return the question with the form of its answer, or its choices."""
     form = TEXTS["forms"].get("several" if question.several else question.kind)
-    choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
-    return "\n".join([say("question", question=question), *([form] if form else []), *choices])
+    rows = [say("question", question=question)]
+    if form:
+        rows.append(form)
+    rows += [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+    return "\n".join(rows)
 
 
 def _sheet(seen: Observation) -> tuple[str | Image, ...]:
-    """Return a view, what it is, which cells are dead, and what is said."""
+    """Return a view with its description, its dead cells and its subtitle lines."""
     lines = listed_lines(seen)
-    dead = [say("dead", cells=listed(sorted(seen.view.dead)))] if seen.view.dead else []
-    said = subtitles_by_cell(lines) + ([] if seen.subtitles else [TEXTS["silent"]])
+    rows = list[str]()
+    if seen.view.dead:
+        rows.append(say("dead", cells=listed(sorted(seen.view.dead))))
     if seen.lines_by_cell() and not lines:
-        said = [say("many", count=len(seen.subtitles))]
-    return say("grid", grid=seen.view.grid), seen.view, "\n".join([*dead, *said])
+        rows.append(say("many", count=len(seen.subtitles)))
+    else:
+        rows += subtitles_by_cell(lines)
+        if not seen.subtitles:
+            rows.append(TEXTS["silent"])
+    return say("grid", grid=seen.view.grid), seen.view, "\n".join(rows)
 
 
 def listed_lines(seen: Observation) -> dict[int, list[Line]]:
     """Return the subtitle lines that a prompt lists, by cell: all, or none if they are too many."""
     lines = seen.lines_by_cell()
-    characters = sum(len(quote_line(line)) for each in lines.values() for line in each)
+    characters = sum(len(quote_line(line)) for line in chain.from_iterable(lines.values()))
     return lines if characters <= TEXTS["most_subtitles"] else {}
 
 
 def subtitles_by_cell(lines: Mapping[int, Sequence[Line]]) -> list[str]:
     """Return a heading and one row for each subtitle line; no rows if there are no lines."""
-    rows = [f"{index}: {quote_line(line)}" for index, each in lines.items() for line in each]
+    rows = list[str]()
+    for index, of_cell in lines.items():
+        rows += [f"{index}: {quote_line(line)}" for line in of_cell]
     return [TEXTS["said"], *rows] if rows else []
 
 
@@ -197,28 +233,34 @@ def quote_line(line: Line) -> str:
 
 def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
     """Return the evidence, one row for each item, in order of time."""
-    rows = list[str]()
+    if not scratchpad:
+        return str(TEXTS["nothing"])
+    rows = [TEXTS["evidence"]]
     for item in sorted(scratchpad, key=lambda item: item.timestamp_s):
-        said = f", said: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
-        rows.append(say("item", item=item) + said)
-    more = [say("more", count=left_out)] if left_out else []
-    return "\n".join([TEXTS["evidence"], *rows, *more]) if rows else str(TEXTS["nothing"])
+        row = say("item", item=item)
+        if item.subtitle:
+            row += f", said: {json.dumps(item.subtitle, ensure_ascii=False)}"
+        rows.append(row)
+    if left_out:
+        rows.append(say("more", count=left_out))
+    return "\n".join(rows)
 
 
 def opened_cells_text(cells: Collection[int]) -> str:
     """Return which cells were opened, one by one; "" if there are none."""
-    return say("opened", cells=", ".join(f"{cell}*" for cell in sorted(cells))) if cells else ""
+    if not cells:
+        return ""
+    return say("opened", cells=", ".join(f"{cell}*" for cell in sorted(cells)))
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
     """Return the eight longest gaps between the evidence, in order of time; "" if none are."""
     rows = list[str]()
-    for gap in sorted(
-        sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8], key=lambda gap: gap.start_s
-    ):
+    longest = sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8]
+    for gap in sorted(longest, key=lambda gap: gap.start_s):
         after = f"[{gap.after}]" if gap.after else "the video's start"
-        before = f"[{gap.before}]"
-        rows.append(
-            say("gap", gap=gap, after=after, before=before if gap.before else "the video's end")
-        )
-    return "\n".join([TEXTS["gaps"], *rows]) if rows else ""
+        before = f"[{gap.before}]" if gap.before else "the video's end"
+        rows.append(say("gap", gap=gap, after=after, before=before))
+    if not rows:
+        return ""
+    return "\n".join([TEXTS["gaps"], *rows])

@@ -1,4 +1,4 @@
-"""The oracle's replies to the calls that methods share: frames, captions, records, stills, text."""
+"""The oracle's replies to calls that several methods make: about frames, captions, stills, text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
     """Return the answer that one view gives."""
     view = call.observation.view
     cells = call.observation.legal["add_to_scratchpad"]
-    recognised = perception.recognised(
-        call.question, view, cells, perception.targets(call.question)
-    )
+    targets = perception.targets(call.question)
+    recognised = perception.recognised(call.question, view, cells, targets)
     found = {id: of_event[:MAX_CITED_CELLS] for id, of_event in recognised.items()}
     return decision_reply(perception, call.question, found, can_cite=bool(cells))
 
@@ -43,18 +42,12 @@ def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
 
 def native_reply(perception: Perception, call: NativeCall) -> dict[str, Any]:
     """Return the answer that the frames of a video give."""
-    shown = {
-        event.id
-        for time_s in call.clip.times_s
-        if (event := perception.world.script.event_at(time_s))
-    }
-    whole = (0.0, call.duration_s)
-    found: dict[str, list[int]] = {
-        event.id: []
-        for event in perception.targets(call.question)
-        if event.id in shown
-        and not perception.chances.misses(call.question, "miss", event.id, *whole)
-    }
+    shown = [perception.world.script.event_at(time_s) for time_s in call.clip.times_s]
+    found = dict[str, list[int]]()
+    for event in perception.targets(call.question):
+        matter = event.id, 0.0, call.duration_s
+        if event in shown and not perception.chances.misses(call.question, "miss", *matter):
+            found[event.id] = []
     return decision_reply(perception, call.question, found, can_cite=False)
 
 
@@ -68,15 +61,14 @@ def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
     """Return the record of a clip, without knowledge of the question."""
     noticed = noticed_events(perception, call.view)[:MAX_SUBJECTS]
     sentences = [f"{describe(event)}." for event in noticed]
-    scenes = dict.fromkeys(
-        perception.world.script.scene_at(moment).name for moment in call.view.moments
-    )
+    script = perception.world.script
+    scenes = dict.fromkeys(script.scene_at(moment).name for moment in call.view.moments)
+    caption = " ".join([f"The scene is {', then '.join(scenes)}.", *sentences])
+    texts = " ".join(event.caption for event in noticed if event.caption)
     return {
-        "caption": " ".join([f"The scene is {', then '.join(scenes)}.", *sentences])[:LONGEST_TEXT],
+        "caption": caption[:LONGEST_TEXT],
         "subjects": [{"name": event.shape, "appearance": event.colour} for event in noticed],
-        "on_screen_text": " ".join(event.caption for event in noticed if event.caption)[
-            :LONGEST_TEXT
-        ],
+        "on_screen_text": texts[:LONGEST_TEXT],
     }
 
 
@@ -95,27 +87,31 @@ def still_reply(perception: Perception, call: StillCall) -> dict[str, Any]:
 def noticed_events(perception: Perception, view: View) -> list[WorldEvent]:
     """Return the events that a view shows and that are not overlooked, in order of time."""
     grid = view.grid
-    script = perception.world.script
-    visible = {event.id: event for moment in view.moments if (event := script.event_at(moment))}
-    return [
-        event
-        for event in visible.values()
-        if not perception.chances.misses(None, "miss", event.id, grid.start_s, grid.end_s)
-    ]
+    noticed = dict[str, WorldEvent]()
+    for moment in view.moments:
+        event = perception.world.script.event_at(moment)
+        if event is None or event.id in noticed:
+            continue
+        if not perception.chances.misses(None, "miss", event.id, grid.start_s, grid.end_s):
+            noticed[event.id] = event
+    return list(noticed.values())
 
 
 def text_reply(perception: Perception, call: TextCall) -> dict[str, Any]:
     """Return the answer that captions, and subtitles that do not mislead, give."""
-    return decision_reply(
-        perception, call.question, words_found(perception, call.question, call.text), can_cite=False
-    )
+    found = words_found(perception, call.question, call.text)
+    return decision_reply(perception, call.question, found, can_cite=False)
 
 
 def words_found(perception: Perception, question: Question, text: str) -> dict[str, list[Any]]:
     """Return the wanted events that a text describes or that its lines speak of, by id."""
     lines = perception.world.script.lines
     spoken = {line.event for line in lines if line.text in text and not line.misleading}
-    return {e.id: [] for e in perception.targets(question) if describe(e) in text or e.id in spoken}
+    found = dict[str, list[Any]]()
+    for event in perception.targets(question):
+        if describe(event) in text or event.id in spoken:
+            found[event.id] = []
+    return found
 
 
 def evidence_reply(perception: Perception, call: EvidenceCall) -> dict[str, Any]:

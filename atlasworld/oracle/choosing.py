@@ -1,6 +1,4 @@
-"""The oracle's replies to the methods that choose frames: `videotree`, `videoagent`, and the
-queries of `retrieval`, made of nothing but the words of the question.
-"""
+"""The oracle's replies to methods that choose frames: `videotree`, `videoagent` and `retrieval`."""
 
 from __future__ import annotations
 
@@ -13,15 +11,17 @@ from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videotree import RelevanceCall
 from atlasworld.oracle.baselines import words_found
 from atlasworld.oracle.perception import Perception, Replies, describe
+from atlasworld.timeline import WorldEvent
 
 QUOTED = re.compile(r"“([^”]+)”")
 """A line that somebody says, in a question."""
 
 
 def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
-    """Return what is said, if the question quotes it, or else each choice that is not a number.
+    """Return the quoted line of a question as a query, or else each choice that is not a number.
 
-    A query that is overlooked is left out; without any, it is the question itself.
+    The queries use nothing but the words of the question. A query that the oracle overlooks is left
+    out. If none is left, the question itself is the query.
     """
     question = call.question
     quoted = QUOTED.findall(question.text)
@@ -32,9 +32,9 @@ def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
 
 
 def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, Any]:
-    """Return 3 for a row that tells of a wanted event, 2 for one that shares words with the text.
+    """Return 3 for a row that describes a wanted event, 2 for one that shares words with the text.
 
-    It knows of each frame only what its row says. A confused oracle takes the one for the other.
+    The oracle knows of each frame only what its row says. A confused oracle swaps high and low.
     """
     relevance = []
     for frame, row in enumerate(call.rows):
@@ -52,46 +52,48 @@ def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, An
 
 
 def _shared(perception: Perception, question: Question, row: str) -> int:
-    """Return 2 if a row tells of the place, or of the shape of an object, in the question."""
-    script = perception.world.script
-    asked = question.text
-    is_place = any(s.name in row and s.place in asked and s.light in asked for s in script.scenes)
-    is_shape = any(describe(event) in row and event.shape in asked for event in script.events)
-    return 2 if is_place or is_shape else 1
+    """Return 2 if a row describes the place or an object's shape in the question, else 1."""
+    text = question.text
+    for scene in perception.world.script.scenes:
+        if scene.name in row and scene.place in text and scene.light in text:
+            return 2
+    for event in perception.world.script.events:
+        if describe(event) in row and event.shape in text:
+            return 2
+    return 1
 
 
 def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
-    """Return that it is certain if all wanted events are told of, or the widest segments.
+    """Return full certainty if the rows describe all wanted events, else the widest segments.
 
-    It does not know where the others are, so it looks where it has seen least. A confused oracle
-    believes a missing event found.
+    The oracle does not know where the missing events are, so it looks where it has seen least. A
+    confused oracle believes that it has found a missing event.
     """
     question = call.question
     targets = perception.targets(call.question)
     found = words_found(perception, question, call.rows)
-    missing = [event for event in targets if event.id not in found]
-    missing = [
-        e
-        for e in missing
-        if not perception.chances.confuses(question, "certain", e.id, len(call.frames))
-    ]
-    said = {
+    chances = perception.chances
+    missing = list[WorldEvent]()
+    for event in targets:
+        is_known = event.id in found
+        if not is_known and not chances.confuses(question, "certain", event.id, len(call.frames)):
+            missing.append(event)
+    reply = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
         "answer": "",
     }
     if not missing:
-        return {**said, "judgement": {"sure": 3}}
+        return {**reply, "judgement": {"sure": 3}}
     spans = list(enumerate(call.segments))
     widest = sorted(spans, key=lambda each: (each[1][0] - each[1][1], each[0]))[: call.most]
     look = [{"segment": number, "look_for": question.text[:200]} for number, _ in sorted(widest)]
-    return {**said, "judgement": {"sure": 2 if found else 1, "look": look}}
+    return {**reply, "judgement": {"sure": 2 if found else 1, "look": look}}
 
 
 def pick_reply(perception: Perception, call: PickCall) -> dict[str, Any]:
     """Return a cell that shows an event taken for a wanted one; the middle cell if none does."""
-    recognised = perception.recognised(
-        call.question, call.view, call.cells, perception.targets(call.question)
-    )
+    targets = perception.targets(call.question)
+    recognised = perception.recognised(call.question, call.view, call.cells, targets)
     if not recognised:
         return {"seen": "Nothing of it.", "cell": call.cells[len(call.cells) // 2]}
     cells = next(iter(recognised.values()))

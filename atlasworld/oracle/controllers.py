@@ -1,8 +1,8 @@
 """The oracle as the controller of a method: each method has a policy of its own.
 
-* `dvd`: browse for the whole, else search, then inspect.
-* `videoarm`: the whole, then its halves, then a close look.
-* `worldmm`: see `worldmm.turn_reply`.
+* `dvd` browses for a question about many moments. Otherwise it searches, then inspects clips.
+* `videoarm` looks at the whole video, then at its halves, then closely.
+* `worldmm` is in the module of that name.
 """
 
 from __future__ import annotations
@@ -25,26 +25,32 @@ from atlasworld.oracle.inquiry import (
     gives_up,
     in_words,
     is_about_many,
+    is_scene_of,
     is_settled,
     seen,
 )
 from atlasworld.oracle.perception import Perception, Replies, describe
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")
+"""The clips that the search of `dvd` has found, in the text of its outcome."""
 ROW = re.compile(r"^Clip (\d+) \(.*$", re.MULTILINE)
+"""The record of one clip in an outcome of `dvd`."""
 AT_ONCE = 4
 """Clips that are looked at together."""
 MOST_LOOKS = 4
-"""Inspections before it gives up."""
+"""Inspections after which the oracle gives up."""
 Range = tuple[int, int]
+"""The first and the last of some clips in a row."""
 FINE_S = 1.5
 """Seconds between two frames of a snapshot below which it is not halved."""
 QUOTED = re.compile("“(.+)”")
+"""A spoken line that a question quotes."""
 TOO_MUCH = re.compile(r"Name at most (\d+)%")
+"""The limit of `videoarm`'s transcripts, in the outcome of a request for more."""
 
 
 def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
-    """Return the next action, by the question's words and what was told so far."""
+    """Return the next action, by the question's words and the outcomes so far."""
     question = call.question
     notes = "\n".join(turn.outcome.text for turn in call.turns)
     taken = [turn.action["action"]["action"] for turn in call.turns]
@@ -58,14 +64,15 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
             return action("The archive tells.", FINISH)
     elif is_settled(perception, question, found):
         return action("This settles it.", FINISH)
-    descriptions = list(
-        dict.fromkeys([question.text, " ".join([question.text, *question.choices])])
-    )
-    if (searches := taken.count(SEARCH)) < len(descriptions):
-        return action(
-            "Which clips speak of it?", SEARCH, description=descriptions[searches], k=MOST_FOUND
-        )
-    if taken.count(INSPECT) < MOST_LOOKS and (clips := _to_inspect(perception, call, notes)):
+    descriptions = [question.text]
+    if question.choices:
+        descriptions.append(" ".join([question.text, *question.choices]))
+    searches = taken.count(SEARCH)
+    if searches < len(descriptions):
+        description = descriptions[searches]
+        return action("Which clips speak of it?", SEARCH, description=description, k=MOST_FOUND)
+    clips = _to_inspect(perception, call, notes)
+    if clips and taken.count(INSPECT) < MOST_LOOKS:
         ranges = [{"first": clip, "last": clip} for clip in clips]
         return action("The records leave it open.", INSPECT, question=question.text, ranges=ranges)
     return action("Nothing more can be found.", FINISH)
@@ -73,30 +80,25 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
 
 def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> list[int]:
     """Return a few clips to look at next: those beside an object that was named, then the best."""
+    # Of a question about a neighbour, the second wanted event is the object that it names.
     named = [describe(event) for event in perception.targets(call.question)[1:]]
-    beside = [
-        clip
-        for row in ROW.finditer(notes)
-        if any(description in row[0] for description in named)
-        for clip in (int(row[1]), *beside_of(call.question, int(row[1])))
-    ]
-    best = [int(clip) for listed in FOUND.findall(notes) for clip in listed.split(", ")]
-    done = {
-        clip
-        for turn in call.turns
-        for each in turn.action["action"].get("ranges", ())
-        for clip in range(each["first"], each["last"] + 1)
-    }
-    legal = [
-        clip
-        for clip in dict.fromkeys([*beside, *best])
-        if clip not in done and 0 <= clip < call.clips
-    ]
-    return legal[:AT_ONCE]
+    clips = list[int]()
+    for row in ROW.finditer(notes):
+        if any(description in row[0] for description in named):
+            clip = int(row[1])
+            clips += [clip, *beside_of(call.question, clip)]
+    for found in FOUND.findall(notes):
+        clips += map(int, found.split(", "))
+    done = set[int]()
+    for turn in call.turns:
+        for each in turn.action["action"].get("ranges", ()):
+            done.update(range(each["first"], each["last"] + 1))
+    new = [clip for clip in dict.fromkeys(clips) if clip not in done]
+    return [clip for clip in new if 0 <= clip < call.clips][:AT_ONCE]
 
 
 def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
-    """Return the next action, by the question's words, what was told and what the sheets show."""
+    """Return the next action, by the question's words, the outcomes so far and the sheets."""
     question = call.question
     views = call.visible
     now = seen(perception, question, views)
@@ -112,29 +114,34 @@ def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any
     if not is_about_many(question):
         closer = next(_not_in(analysed, _suspected(perception, call, now, notes)), None)
         if closer is not None:
-            asked = {"first": closer[0], "last": closer[1]}
-            return action(thought, ANALYZE, range=asked, question=question.text)
+            return action(thought, ANALYZE, range=_ends(closer), question=question.text)
         if is_settled(perception, question, found):
             return action(thought, FINISH)
         beside = next(_not_in(analysed, _beside(call, now)), None)
         if beside is not None:
-            asked = {"first": beside[0], "last": beside[1]}
-            return action(thought, ANALYZE, range=asked, question=question.text)
-        if (part := _to_hear(call)) is not None:
-            return action(thought, TRANSCRIPT, ranges=[{"first": part[0], "last": part[1]}])
+            return action(thought, ANALYZE, range=_ends(beside), question=question.text)
+        unheard = _to_hear(call)
+        if unheard is not None:
+            return action(thought, TRANSCRIPT, ranges=[_ends(unheard)])
     snapped = [(each["first"], each["last"]) for each in _ranges(call, SNAP)]
     part = next((part for part in _parts(call) if part not in snapped), None)
     if part is None:
         return action(thought, FINISH)
-    return action(thought, SNAP, ranges=[{"first": part[0], "last": part[1]}], frames=MOST_FRAMES)
+    return action(thought, SNAP, ranges=[_ends(part)], frames=MOST_FRAMES)
+
+
+def _ends(part: Range) -> dict[str, int]:
+    return {"first": part[0], "last": part[1]}
 
 
 def _ranges(call: ControllerCall, tool: str) -> list[Mapping[str, int]]:
-    """Return the ranges that were named to a tool, in order."""
-    taken = (
-        turn.action["action"] for turn in call.turns if turn.action["action"]["action"] == tool
-    )
-    return list(chain.from_iterable(each.get("ranges") or [each["range"]] for each in taken))
+    """Return the ranges that earlier turns passed to a tool, in order."""
+    ranges = list[Mapping[str, int]]()
+    for turn in call.turns:
+        taken = turn.action["action"]
+        if taken["action"] == tool:
+            ranges += taken.get("ranges") or [taken["range"]]
+    return ranges
 
 
 def _suspected(
@@ -142,22 +149,21 @@ def _suspected(
 ) -> Iterator[Range]:
     """Return the ranges of clips to look at closely.
 
-    They are where the question's words were heard, and where the sheets show what is wanted; if
-    they do not, where they show the scene that the question names.
+    First come the clips in which the question's words are spoken, then those in which the sheets
+    show a wanted event. If none is shown, the clips of the scene that the question names follow.
     """
-    if quoted := QUOTED.search(call.question.text):
-        heard = re.finditer(rf"^Clip (\d+): .*{re.escape(quoted[1])}", notes, re.MULTILINE)
-        yield from (_around(int(each[1]), call.clips) for each in heard)
-    yield from (
-        _around(_clip_at(call, times_s[len(times_s) // 2]), call.clips) for times_s in now.values()
-    )
+    quoted = QUOTED.search(call.question.text)
+    if quoted:
+        spoken = re.finditer(rf"^Clip (\d+): .*{re.escape(quoted[1])}", notes, re.MULTILINE)
+        for row in spoken:
+            yield _around(int(row[1]), call.clips)
+    for times_s in now.values():
+        yield _around(_clip_at(call, times_s[len(times_s) // 2]), call.clips)
     if now:
         return
-    moments = [moment for view in call.visible for moment in view.moments]
     stretch: list[int] = []
-    for moment in moments:
-        scene = perception.world.script.scene_at(moment)
-        if f"the {scene.place} scene at {scene.light}" in call.question.text:
+    for moment in chain.from_iterable(view.moments for view in call.visible):
+        if is_scene_of(call.question, perception.world.script.scene_at(moment)):
             stretch.append(_clip_at(call, moment))
         elif stretch:
             yield stretch[0], stretch[-1]
@@ -167,7 +173,7 @@ def _suspected(
 
 
 def _beside(call: ControllerCall, now: Mapping[str, Sequence[float]]) -> Iterator[Range]:
-    """Return ranges after an object that the sheets show, or before it, if the question asks so."""
+    """Return ranges after or before an object on the sheets, if the question asks about them."""
     for times_s in now.values():
         clips = beside_of(call.question, _clip_at(call, times_s[-1]))
         for start in range(0, len(clips), AT_ONCE):
@@ -177,7 +183,7 @@ def _beside(call: ControllerCall, now: Mapping[str, Sequence[float]]) -> Iterato
 
 
 def _clip_at(call: ControllerCall, time_s: float) -> int:
-    """Return the clip at a time, as far as equal clips tell; the last one may be shorter."""
+    """Return the clip at a time, as if all clips were equally long; the last may be shorter."""
     return min(int(time_s / call.duration_s * call.clips), call.clips - 1)
 
 
@@ -186,24 +192,30 @@ def _around(clip: int, clips: int) -> Range:
 
 
 def _not_in(done: Sequence[Range], ranges: Iterable[Range]) -> Iterator[Range]:
-    """Return the ranges that no range before holds."""
-    return ((a, b) for a, b in ranges if not any(first <= a and b <= last for first, last in done))
+    """Yield the ranges that no earlier range contains."""
+    for a, b in ranges:
+        if not any(first <= a and b <= last for first, last in done):
+            yield a, b
 
 
 def _to_hear(call: ControllerCall) -> Range | None:
-    """Return the next range whose words to hear; None if the question quotes none, or all was."""
+    """Return the next range to transcribe; None if the question quotes no line, or all was heard.
+
+    The first request is for the whole video. If that is too much, it is split into parts.
+    """
     if not QUOTED.search(call.question.text) or all(tool.name != TRANSCRIPT for tool in call.tools):
         return None
-    told = [
-        turn.outcome.text for turn in call.turns if turn.action["action"]["action"] == TRANSCRIPT
-    ]
-    if not told:
-        return 0, call.clips - 1
-    if not (too_much := TOO_MUCH.search(told[0])):
+    whole = (0, call.clips - 1)
+    heard = [turn for turn in call.turns if turn.action["action"]["action"] == TRANSCRIPT]
+    if not heard:
+        return whole
+    too_much = TOO_MUCH.search(heard[0].outcome.text)
+    if not too_much:
         return None
     # A tenth is spared, since speech is uneven.
-    parts = min(call.clips, math.ceil(110 / max(1, int(too_much[1]))))
-    return list(_split((0, call.clips - 1), parts))[len(told) - 1] if len(told) <= parts else None
+    count = min(call.clips, math.ceil(110 / max(1, int(too_much[1]))))
+    parts = list(_split(whole, count))
+    return parts[len(heard) - 1] if len(heard) <= count else None
 
 
 def _parts(call: ControllerCall) -> Iterator[Range]:
@@ -211,13 +223,12 @@ def _parts(call: ControllerCall) -> Iterator[Range]:
     level: list[Range] = [(0, call.clips - 1)]
     while level:
         yield from level
-        level = [
-            half
-            for part in level
-            if part[0] < part[1]
-            and (part[1] - part[0] + 1) / call.clips * call.duration_s / MOST_FRAMES > FINE_S
-            for half in _split(part, 2)
-        ]
+        halves = list[Range]()
+        for first, last in level:
+            seconds = (last - first + 1) / call.clips * call.duration_s
+            if first < last and seconds / MOST_FRAMES > FINE_S:
+                halves += _split((first, last), 2)
+        level = halves
 
 
 def _split(part: Range, count: int) -> Iterator[Range]:

@@ -1,9 +1,9 @@
-"""What the oracle makes of texts for a question; what a controller's workers answer (closer looks,
-notes, reading), and what controllers go by.
+"""The oracle as a controller's worker, which looks closely, reads captions and describes sheets.
 
-A worker knows what its call shows, and what it is asked only if it is asked one of the world's
-questions in the question's own words. A controller goes by the words of its question, by what it
-was told, and by the sheets that it sees; it does not know where anything is.
+Also what several systems share: which events a text describes, and which events views show. A
+worker knows only what its call shows. It recognises a question only if the query contains the text
+of one of the world's questions. A controller uses the words of its question, the outcomes so far
+and the sheets that it sees; it does not know where anything is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlasworld.oracle.baselines import MAX_SUBJECTS, noticed_events, words_found
 from atlasworld.oracle.perception import Perception, Replies, describe
-from atlasworld.timeline import WorldEvent
+from atlasworld.timeline import Scene, WorldEvent
 
 ABOUT_MANY = ("how many times", "appears first", "summarise")
 """Words of questions whose answer no single moment holds."""
@@ -37,20 +37,21 @@ def bearing_rows(
 ) -> dict[int, str]:
     """Return the rows that hold a wanted event, or the scene or line asked about, by number."""
     script = perception.world.script
-    scenes = {
-        scene.name
-        for scene in script.scenes
-        if f"the {scene.place} scene at {scene.light}" in question.text
-    }
-    named = scenes | {line.text for line in script.lines if line.text in question.text}
+    named = {scene.name for scene in script.scenes if is_scene_of(question, scene)}
+    named |= {line.text for line in script.lines if line.text in question.text}
     # In ten hours there are thousands of rows and of lines; most rows hold nothing wanted.
     has_wanted = bool(words_found(perception, question, "\n".join(rows.values())))
-    return {
-        number: row
-        for number, row in rows.items()
-        if any(words in row for words in named)
-        or (has_wanted and words_found(perception, question, row))
-    }
+    bearing = dict[int, str]()
+    for number, row in rows.items():
+        is_named = any(words in row for words in named)
+        if is_named or (has_wanted and words_found(perception, question, row)):
+            bearing[number] = row
+    return bearing
+
+
+def is_scene_of(question: Question, scene: Scene) -> bool:
+    """Return whether a question names a scene."""
+    return f"the {scene.place} scene at {scene.light}" in question.text
 
 
 def described_in(perception: Perception, text: str) -> list[WorldEvent]:
@@ -87,27 +88,28 @@ def seen_on(perception: Perception, question: Question, sheet: Sheet) -> dict[st
     return seen
 
 
-def told(perception: Perception, ids: Iterable[str]) -> str:
+def sentences(perception: Perception, ids: Iterable[str]) -> str:
     """Return events by id as sentences, in order of time."""
     wanted = set(ids)
-    return " ".join(
-        f"{describe(event)}." for event in perception.world.script.events if event.id in wanted
-    )
+    events = [event for event in perception.world.script.events if event.id in wanted]
+    return " ".join(f"{describe(event)}." for event in events)
 
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
     """Return what the captions of many clips tell about a question."""
-    question = _asked(perception, call.query)
+    question = _question_in(perception, call.query)
     ids = words_found(perception, question, call.captions) if question else {}
-    return {"answer": _told(perception, question, ids), "found": bool(ids)}
+    return {"answer": _answer(perception, question, ids), "found": bool(ids)}
 
 
 def inspect_reply(perception: Perception, call: InspectCall) -> dict[str, Any]:
     """Return what the frames of some stretches tell about a question."""
-    question = _asked(perception, call.query)
+    question = _question_in(perception, call.query)
     ids = seen(perception, question, call.views) if question else {}
-    grade = {"found": bool(ids)} if call.tells == "found" else {"confidence": 0.9 if ids else 0.1}
-    return {"answer": _told(perception, question, ids), **grade}
+    answer = _answer(perception, question, ids)
+    if call.tells == "found":
+        return {"answer": answer, "found": bool(ids)}
+    return {"answer": answer, "confidence": 0.9 if ids else 0.1}
 
 
 def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]:
@@ -115,27 +117,21 @@ def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]
 
     One sentence holds no more than a few events, spread over those that are noticed.
     """
-    events = list(
-        {
-            event.id: event for view in call.views for event in noticed_events(perception, view)
-        }.values()
-    )
-    if events:
-        some = [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)]
-    else:
-        some = []
+    by_id = dict[str, WorldEvent]()
+    for view in call.views:
+        by_id |= {event.id: event for event in noticed_events(perception, view)}
+    events = list(by_id.values())
+    if not events:
+        return {"caption": "Nothing but scenery."}
+    some = [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)]
     named = dict.fromkeys(describe(event) for event in some)
-    return {
-        "caption": f"{', then '.join(named)}."[:LONGEST_TEXT] if named else "Nothing but scenery."
-    }
+    return {"caption": f"{', then '.join(named)}."[:LONGEST_TEXT]}
 
 
 def seen(
     perception: Perception, question: Question, views: Sequence[View]
 ) -> dict[str, list[float]]:
-    """Return the times in seconds of frames that show what the oracle takes for wanted events, by
-    the event's id.
-    """
+    """Return when frames show what the oracle takes for wanted events: seconds by event id."""
     times_s: dict[str, list[float]] = {}
     for view in views:
         recognised = perception.recognised(
@@ -147,8 +143,9 @@ def seen(
 
 
 def in_words(perception: Perception, question: Question, ids: Sequence[str]) -> str:
-    """Return a description of events in order of time; one that was mistaken for a wanted one is
-    described as that.
+    """Return a description of events, in order of time.
+
+    An event that was mistaken for a wanted one is described as the wanted one.
     """
     targets = {event.id: event for event in perception.targets(question)}
     wanted = next(iter(targets.values()))
@@ -157,9 +154,9 @@ def in_words(perception: Perception, question: Question, ids: Sequence[str]) -> 
 
 
 def is_settled(perception: Perception, question: Question, found: Sequence[str]) -> bool:
-    """Return whether found events settle a question that a moment answers.
+    """Return whether the found events settle a question that one moment answers.
 
-    That is the deciding event, and beside which object it is where the question says so.
+    That takes the deciding event, and its neighbour if the question names one.
     """
     targets: list[WorldEvent] = perception.targets(question)
     needed = targets[:2] if "appears right " in question.text else targets[:1]
@@ -168,11 +165,10 @@ def is_settled(perception: Perception, question: Question, found: Sequence[str])
 
 def beside_of(question: Question, clip: int) -> list[int]:
     """Return the clips after one, or before it, nearest first, if the question asks so."""
-    side = next(
-        (side for side in ("after", "before") if f"appears right {side} " in question.text), ""
-    )
-    if side:
-        return [clip + step * (1 if side == "after" else -1) for step in range(1, CLIPS_BESIDE + 1)]
+    if "appears right after " in question.text:
+        return list(range(clip + 1, clip + CLIPS_BESIDE + 1))
+    if "appears right before " in question.text:
+        return list(range(clip - 1, clip - CLIPS_BESIDE - 1, -1))
     return []
 
 
@@ -188,16 +184,13 @@ def action(thought: str, name: str, **arguments: Any) -> dict[str, Any]:
     return {"thought": thought[:LONGEST_TEXT], "action": {"action": name, **arguments}}
 
 
-def _asked(perception: Perception, asked: str) -> Question | None:
-    """Return the world's question whose text somebody asks, or None."""
-    return max(
-        (question for question in perception.world.questions if question.text in asked),
-        key=lambda question: len(question.text),
-        default=None,
-    )
+def _question_in(perception: Perception, query: str) -> Question | None:
+    """Return the world's question whose text a query contains, or None."""
+    contained = [question for question in perception.world.questions if question.text in query]
+    return max(contained, key=lambda question: len(question.text), default=None)
 
 
-def _told(perception: Perception, question: Question | None, ids: dict[str, Any]) -> str:
+def _answer(perception: Perception, question: Question | None, ids: dict[str, Any]) -> str:
     if question and ids:
         return in_words(perception, question, list(ids))
     return "Nothing of that kind."

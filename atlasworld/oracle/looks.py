@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
@@ -14,16 +14,17 @@ from atlaskit.environment.question import Question
 from atlasworld.oracle.perception import (
     Perception,
     Replies,
-    contains,
     decision_reply,
     describe,
+    picked_cells,
+    shows_any,
 )
 from atlasworld.timeline import WorldEvent
 
 LASTS_S = 2.0
-"""Seconds that it thinks events last at least, as its questions do not say."""
+"""The shortest event that a plan assumes, in seconds, since questions do not say."""
 FINE_S = 0.5
-"""Cells as short as this hide no event from it."""
+"""Length of the longest cell in which no event can be hidden, in seconds."""
 
 
 def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
@@ -31,17 +32,17 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
     question = call.question
     targets = perception.targets(question)
     names = sorted({event.name for event in targets})
-    kept, look = _seen(
+    frames, look = _seen(
         perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells)
     )
-    if not look:  # it has no clue but what scouts say
+    if not look:  # the hints of scouts are all that is left
         look = [_stretch(call.root.view.cells[hint.cell]) for hint in call.hints]
     return {
         "reasoning": f"{len(targets)} events are wanted.",
         "search_task": f"Find every moment that shows: {', '.join(names) or question.text}.",
-        "settled_by": "one",  # it knows how many events are wanted, and so when it has them
+        "settled_by": "one",  # the oracle knows how many events are wanted, and so when to stop
         "lasts_s": min(LASTS_S, call.root.state.rules.duration_s),
-        "keep": kept[:MOST_KEPT],
+        "keep": frames[:MOST_KEPT],
         "look": look[:MOST_STRETCHES],
     }
 
@@ -50,9 +51,10 @@ def look_reply(perception: Perception, call: LookCall) -> dict[str, Any]:
     """Return the frames that show missing events, and the stretches around those just found."""
     pad = call.known.scratchpad
     missing = perception.missing(call.question, pad)
-    kept, look = _seen(perception, call.question, call.sheets, missing, pad, frozenset(call.cells))
-    note = f"{len(kept)} frames show what is wanted." if kept else "Nothing of what is wanted."
-    return {"note": note, "keep": kept[:MOST_KEPT], "look": look[:MOST_STRETCHES]}
+    cells = frozenset(call.cells)
+    frames, look = _seen(perception, call.question, call.sheets, missing, pad, cells)
+    note = f"{len(frames)} frames show what is wanted." if frames else "Nothing of what is wanted."
+    return {"note": note, "keep": frames[:MOST_KEPT], "look": look[:MOST_STRETCHES]}
 
 
 def _seen(
@@ -63,8 +65,8 @@ def _seen(
     pad: Scratchpad,
     cells: frozenset[int],
 ) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
-    """Return the frames to keep, and the cells in which it suspects an event unseen."""
-    kept = list[dict[str, Any]]()
+    """Return the frames to keep, and the cells that may hold an event that no frame shows."""
+    frames = list[dict[str, Any]]()
     promises = list[tuple[float, dict[str, float]]]()
     targets = {event.id: event for event in perception.targets(question)}
     for sheet in sheets:
@@ -72,23 +74,23 @@ def _seen(
         recognised = set[str]()
         shown = [cell.index for cell in view.cells if view.first + cell.index in cells]
         for id, found in perception.recognised(question, view, shown, missing, pad).items():
-            picked = (found[0], found[-1]) if question.kind == "when" else (found[len(found) // 2],)
-            event = targets.get(id, missing[0] if missing else None)
             recognised.add(id)
-            kept += [
-                {
-                    "cell": view.first + cell,
-                    "description": "what is wanted" if event is None else describe(event),
+            event = targets.get(id, missing[0] if missing else None)
+            description = "what is wanted" if event is None else describe(event)
+            for index in picked_cells(question, found):
+                claim = {
+                    "cell": view.first + index,
+                    "description": description,
                     "confidence": 0.9,
                 }
-                for cell in dict.fromkeys(picked)
-            ]
+                frames.append(claim)
         hidden = [event for event in missing if event.id not in recognised]
         for cell in view.cells:
-            if cell.span_s > FINE_S and (promise := perception.promise(question, cell, hidden)):
+            promise = perception.promise(question, cell, hidden) if cell.span_s > FINE_S else 0.0
+            if promise:
                 promises.append((promise, _stretch(cell)))
     promises.sort(key=lambda each: -each[0])
-    return kept, [stretch for _, stretch in promises]
+    return frames, [stretch for _, stretch in promises]
 
 
 def _stretch(cell: Cell) -> dict[str, float]:
@@ -96,37 +98,35 @@ def _stretch(cell: Cell) -> dict[str, float]:
 
 
 def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
-    """Return the answer if no event is missing or all is seen; where to look on otherwise."""
+    """Return the answer if no event is missing or all has been seen; else where to look next."""
     question = call.question
     pad = call.known.scratchpad
     targets = perception.targets(question)
     missing = perception.missing(question, pad)
     chances = perception.chances
     suffices = all(chances.confuses(question, "review", event.id) for event in missing)
-    if perception.is_absent(question):  # what it took for the thing may convince it
+    if perception.is_absent(question):  # a confused oracle believes in what it kept by mistake
         suffices = bool(len(pad)) and chances.confuses(question, "review", "absent")
     is_all_seen = not call.known.seen.unseen(*call.known.root, call.known.grain_s)
     reply: dict[str, Any] = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found."
     }
     if len(call.sheet.scratchpad):
-        wrong = [
-            item.label
-            for item in call.sheet.scratchpad
-            if not _shows_any(targets, item.timestamp_s)
-        ]
+        pad_shown = call.sheet.scratchpad
+        wrong = [item.label for item in pad_shown if not shows_any(targets, item.timestamp_s)]
         reply["erase"] = [] if chances.confuse else wrong[:MOST_ITEMS]
     if not (suffices or is_all_seen or call.over):
-        cells = [
-            cell for cell in call.root.view.cells if perception.promise(question, cell, missing)
-        ]
-        return {
-            **reply,
-            "conclusion": {"action": "look", "look": list(map(_stretch, cells))[:MOST_STRETCHES]},
-        }
-    found: dict[str, list[Any]] = dict(perception.evidence(question, call.sheet.scratchpad))
-    if not len(call.sheet.scratchpad):
-        found = dict(perception.recognised(question, call.root.view, call.frames, targets))  # type: ignore[arg-type]
+        look = list[dict[str, float]]()
+        for cell in call.root.view.cells:
+            if perception.promise(question, cell, missing):
+                look.append(_stretch(cell))
+        return {**reply, "conclusion": {"action": "look", "look": look[:MOST_STRETCHES]}}
+    found: Mapping[str, list[Any]]
+    if len(call.sheet.scratchpad):
+        found = perception.evidence(question, call.sheet.scratchpad)
+    else:
+        cells = [frame for frame in call.frames if isinstance(frame, int)]
+        found = perception.recognised(question, call.root.view, cells, targets)
     if question.can_be_absent and not found and not suffices:
         return {**reply, "conclusion": {"action": "not_there", "sure": 0.9 if is_all_seen else 0.3}}
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))
@@ -136,10 +136,6 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
             if side in weighed:
                 weighed[side] = weighed[side][:MOST_IN_A_VERDICT]
     return {**reply, "conclusion": {"action": "answer", **answer, "sure": 0.9 if suffices else 0.3}}
-
-
-def _shows_any(events: Iterable[WorldEvent], time_s: float) -> bool:
-    return any(contains(event, time_s) for event in events)
 
 
 REPLIES: Replies = {PlanCall: plan_reply, LookCall: look_reply, VerdictCall: verdict_reply}

@@ -28,7 +28,7 @@ from atlasworld.oracle.inquiry import (
     is_about_many,
     seen_in,
     seen_on,
-    told,
+    sentences,
 )
 from atlasworld.oracle.perception import Perception, Replies
 
@@ -43,10 +43,8 @@ def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, An
     before = script.scene_at(moments[half - 1])
     after = script.scene_at(moments[half])
     is_one = before == after
-    if (
-        perception.chances.draw(None, "continues", call.view.grid.start_s)
-        < perception.chances.confuse
-    ):
+    chances = perception.chances
+    if chances.draw(None, "continues", call.view.grid.start_s) < chances.confuse:
         is_one = not is_one
     return {"reasoning": f"It is {before.name}, then {after.name}.", "continues": is_one}
 
@@ -55,34 +53,28 @@ def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
     """Return the description of a scene: what its clips' records tell, and what its frames show."""
     text = "\n".join(call.rows)
     view = call.view
-    known = {
-        event.id for event in (*described_in(perception, text), *noticed_events(perception, view))
-    }
-    events = [event for event in perception.world.script.events if event.id in known]
-    places = dict.fromkeys(perception.world.script.scene_at(moment).name for moment in view.moments)
-    characters = dict.fromkeys((event.shape, event.colour) for event in events)
-    return {
-        "caption": f"The scene is {', then '.join(places)}. {told(perception, known)}"[
-            :LONGEST_TEXT
-        ],
-        "characters": [{"name": name, "appearance": looks} for name, looks in characters][
-            :MOST_CHARACTERS
-        ],
-    }
+    script = perception.world.script
+    known = {event.id for event in described_in(perception, text)}
+    known |= {event.id for event in noticed_events(perception, view)}
+    events = [event for event in script.events if event.id in known]
+    places = dict.fromkeys(script.scene_at(moment).name for moment in view.moments)
+    caption = f"The scene is {', then '.join(places)}. {sentences(perception, known)}"
+    looks = dict.fromkeys((event.shape, event.colour) for event in events)
+    characters = [{"name": shape, "appearance": colour} for shape, colour in looks]
+    return {"caption": caption[:LONGEST_TEXT], "characters": characters[:MOST_CHARACTERS]}
 
 
 def characters_reply(perception: Perception, call: CharactersCall) -> dict[str, Any]:
-    """Return the pairs that have shape and colour in common, as far as it is not confused."""
-    pairs = [
-        {"first": first, "second": len(call.first) + second}
-        for first, one in enumerate(call.first)
-        for second, other in enumerate(call.second)
-        if (one == other)
-        != (
-            one[0] == other[0]
-            and perception.chances.draw(None, "same", one, other) < perception.chances.confuse
-        )
-    ]
+    """Return the pairs that share shape and colour; a confused oracle errs on equal shapes."""
+    chances = perception.chances
+    pairs = list[dict[str, int]]()
+    for first, one in enumerate(call.first):
+        for second, other in enumerate(call.second):
+            is_same = one == other
+            if one[0] == other[0] and chances.draw(None, "same", one, other) < chances.confuse:
+                is_same = not is_same
+            if is_same:
+                pairs.append({"first": first, "second": len(call.first) + second})
     return {"same": pairs[:MOST_PAIRS]}
 
 
@@ -99,22 +91,25 @@ def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
         if not perception.chances.misses(question, "miss map", row):
             found |= words_found(perception, question, row)
             named.add(number)
-    surest = SUREST if found else 2 if named else 1
-    reasoning = told(perception, found) or NOT_HERE
+    confidence = 2 if named else 1
+    if found:
+        confidence = SUREST
+    reasoning = sentences(perception, found) or NOT_HERE
     return {
         "reasoning": reasoning[:LONGEST_TEXT],
         "segments": sorted(named)[:MOST_SEGMENTS],
-        "confidence": surest,
+        "confidence": confidence,
     }
 
 
 def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
     """Return the named scenes that describe wanted events, or else the others, and the scope."""
     rows = call.scenes
-    with_events = [
-        number for number, row in rows.items() if words_found(perception, call.question, row)
-    ]
-    others = [number for number in rows if number not in with_events]
+    with_events = list[int]()
+    others = list[int]()
+    for number, row in rows.items():
+        found = words_found(perception, call.question, row)
+        (with_events if found else others).append(number)
     is_global = is_about_many(call.question) != perception.chances.confuses(call.question, "scope")
     return {
         "reasoning": (
@@ -127,24 +122,21 @@ def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
 
 def goal_reply(perception: Perception, call: GoalCall) -> dict[str, Any]:
     """Return the question itself as a goal, for one scene and for all."""
-    return {
-        "local_question": f"What in this scene bears on: {call.question.text}"[:LONGEST_TEXT],
-        "global_question": f"What of all these scenes bears on: {call.question.text}"[
-            :LONGEST_TEXT
-        ],
-    }
+    in_one = f"What in this scene bears on: {call.question.text}"
+    in_all = f"What of all these scenes bears on: {call.question.text}"
+    return {"local_question": in_one[:LONGEST_TEXT], "global_question": in_all[:LONGEST_TEXT]}
 
 
 def look_reply(perception: Perception, call: SceneLookCall) -> dict[str, Any]:
     """Return what the frames of a scene show for the question."""
     found = seen_in(perception, call.question, call.views)
-    return {"seen": told(perception, found)[:LONGEST_TEXT] or NOT_HERE}
+    return {"seen": sentences(perception, found)[:LONGEST_TEXT] or NOT_HERE}
 
 
 def overview_reply(perception: Perception, call: OverviewCall) -> dict[str, Any]:
     """Return what single frames of several scenes show for the question."""
     found = seen_on(perception, call.question, call.sheet)
-    return {"seen": told(perception, found)[:LONGEST_TEXT] or NOT_HERE}
+    return {"seen": sentences(perception, found)[:LONGEST_TEXT] or NOT_HERE}
 
 
 REPLIES: Replies = {

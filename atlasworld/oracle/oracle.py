@@ -1,5 +1,7 @@
-"""`Oracle`: the simulated model; it passes each call to the function that answers it. Those of
-Video-RLM (paper §3.2) are here, those of other systems have a module each.
+"""`Oracle`: a simulated model that knows the script of a world. It sees no pixels.
+
+It passes each call to the function that answers it. Those for the calls of Video-RLM (paper §3.2)
+are here; those for other systems have a module each.
 """
 
 from __future__ import annotations
@@ -21,18 +23,19 @@ from atlasworld.oracle.perception import (
     Perception,
     Replies,
     answer_from,
-    contains,
     decision_reply,
     describe,
     estimated_usage,
     overlaps,
+    picked_cells,
     share,
+    shows_any,
 )
 from atlasworld.timeline import WorldEvent
 from atlasworld.worlds import World, world_of
 
 HINTED = 0.5
-"""Score of a cell that it names only because of a hint of the highest score."""
+"""Score of a cell that is named only because of a scout's hint, if the hint has the top score."""
 ORDER_WORDS = ("first", "summarise")
 """Words of questions about the order of events, which are searched breadth-first."""
 
@@ -51,26 +54,25 @@ def task_reply(perception: Perception, call: TaskCall) -> dict[str, Any]:
 def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
     """Return the open cells that hold most of a missing event, with scores from 0.5 to 1.
 
-    If it suspects none, it follows the hints of scouts that the call tells, and without any it
-    searches on in random cells.
+    Without such a cell, the oracle follows the hints of scouts in the call. Without hints, it
+    names random cells.
     """
     missing = perception.missing(call.question, call.scratchpad)
     view = call.observation.view
-    promises = {
-        index: perception.promise(call.question, view.cells[index], missing)
-        for index in call.open_cells
-    }
-    scores = {index: 0.5 + 0.5 * promise for index, promise in promises.items() if promise}
-    if not scores:  # it has no clue but what scouts say
-        hinted = [hint for hint in call.hints if hint.cell in call.open_cells]
-        # The best hint of a cell comes first.
-        scores = {hint.cell: HINTED * hint.score for hint in reversed(hinted)}
-    if not scores:  # like a model without a clue, it searches on in random cells
-        drawn = {
-            i: perception.chances.draw(call.question, "blind", view.grid.end_s, i)
-            for i in call.open_cells
-        }
-        scores = dict.fromkeys(sorted(drawn, key=drawn.__getitem__)[: call.top], 0.1)
+    scores = dict[int, float]()
+    for index in call.open_cells:
+        promise = perception.promise(call.question, view.cells[index], missing)
+        if promise:
+            scores[index] = 0.5 + 0.5 * promise
+    if not scores:
+        for hint in reversed(call.hints):  # the best hint of a cell comes first, and counts
+            if hint.cell in call.open_cells:
+                scores[hint.cell] = HINTED * hint.score
+    if not scores:  # a model without a clue would search on in random cells
+        draws = dict[int, float]()
+        for index in call.open_cells:
+            draws[index] = perception.chances.draw(call.question, "blind", view.grid.end_s, index)
+        scores = dict.fromkeys(sorted(draws, key=draws.__getitem__)[: call.top], 0.1)
     best = sorted(scores, key=lambda index: (-scores[index], index))[: call.top]
     return {
         "reasoning": f"{len(missing)} of the wanted events are not in the evidence yet.",
@@ -81,15 +83,13 @@ def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
 def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     """Return whether the evidence suffices, what to erase, and where to search next.
 
-    A missing event that the oracle wrongly believes to have found counts as found.
+    A missing event counts as found if the oracle wrongly believes that it has found it.
     """
     question = call.question
     pad = call.sheet.scratchpad
     targets = perception.targets(question)
     missing = perception.missing(question, pad)
-    supporting = [
-        item.label for item in pad if any(contains(event, item.timestamp_s) for event in targets)
-    ]
+    supporting = [item.label for item in pad if shows_any(targets, item.timestamp_s)]
     cited = (supporting or list(pad.labels))[:MOST_CITED]
     suffices = all(perception.chances.confuses(question, "review", event.id) for event in missing)
     unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
@@ -99,12 +99,16 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     }
     if question.choices:
         choice = answer_from(perception, question, perception.evidence(question, pad))
-        reply["choices"] = [
-            {"choice": index, "supporting": cited, "contradicting": [], "sufficient": suffices}
-            if index == choice
-            else {"choice": index, "supporting": [], "contradicting": cited, "sufficient": False}
-            for index in range(len(question.choices))
-        ]
+        reply["choices"] = []
+        for index in range(len(question.choices)):
+            is_chosen = index == choice
+            weighed = {
+                "choice": index,
+                "supporting": cited if is_chosen else [],
+                "contradicting": [] if is_chosen else cited,
+                "sufficient": is_chosen and suffices,
+            }
+            reply["choices"].append(weighed)
     conclusion = _finish(cited) if suffices else _continue(perception, call, missing)
     return {**reply, "conclusion": conclusion}
 
@@ -123,10 +127,10 @@ def _continue(
 ) -> dict[str, Any]:
     conclusion: dict[str, Any] = {"action": "continue", "intervals": _gaps_to_search(call, missing)}
     if call.open_cells:
-        cells = [call.observation.view.cells[index] for index in call.open_cells]
-        promising = [
-            cell.index for cell in cells if perception.promise(call.question, cell, missing)
-        ]
+        promising = list[int]()
+        for index in call.open_cells:
+            if perception.promise(call.question, call.observation.view.cells[index], missing):
+                promising.append(index)
         conclusion["explore"] = promising[:MOST_ITEMS]
     return conclusion
 
@@ -134,11 +138,11 @@ def _continue(
 def _gaps_to_search(call: ReviewCall, missing: list[WorldEvent]) -> list[dict[str, float]]:
     """Return the gaps in the evidence, at most a cell long, that hold part of a missing event."""
     cell_s = call.observation.view.grid.resolution_s
-    return [
-        {"start_s": gap.start_s, "end_s": gap.end_s}
-        for gap in call.gaps
-        if gap.end_s - gap.start_s <= cell_s and any(overlaps(event, gap) for event in missing)
-    ][:MOST_INTERVALS]
+    intervals = list[dict[str, float]]()
+    for gap in call.gaps:
+        if gap.end_s - gap.start_s <= cell_s and any(overlaps(event, gap) for event in missing):
+            intervals.append({"start_s": gap.start_s, "end_s": gap.end_s})
+    return intervals[:MOST_INTERVALS]
 
 
 def final_reply(perception: Perception, call: DecisionCall) -> dict[str, Any]:
@@ -153,7 +157,7 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     legal = call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
     view = call.observation.view
-    # It keeps no frame of a scan.
+    # Frames of a context scan are never added as evidence.
     new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]
     recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
     hidden = [event for event in missing if event.id not in recognised]
@@ -165,11 +169,11 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
         closer_look = _closer_look(call, next(iter(recognised.values())))
         action = _add_evidence(perception, call.question, recognised, missing[0])
         return closer_look or {"thought": "This is what I was sent for.", "action": action}
-    closed = [cell for cell in legal["expand"] if Expand(cell) not in call.actions]
-    shares = {
-        cell: max((share(event, state.grid.cells[cell]) for event in hidden), default=0.0)
-        for cell in closed
-    }
+    shares = dict[int, float]()
+    for cell in legal["expand"]:
+        if Expand(cell) not in call.actions:
+            of_cell = [share(event, state.grid.cells[cell]) for event in hidden]
+            shares[cell] = max(of_cell, default=0.0)
     if any(shares.values()):
         best = max(shares, key=lambda index: (shares[index], -index))
         return {
@@ -184,34 +188,29 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
 def _cells_to_mark(state: State, legal: Iterable[int], hidden: Iterable[WorldEvent]) -> list[int]:
     """Return, for each hidden event that no marked cell covers, the cell with most of it."""
     cells = [state.grid.cells[index] for index in legal]
-    unmarked = [
-        event for event in hidden if not any(overlaps(event, grid) for grid in state.marked)
-    ]
-    best = [
-        max(cells, key=lambda cell: (share(event, cell), -cell.index))
-        for event in unmarked
-        if any(share(event, cell) for cell in cells)
-    ]
-    return list(dict.fromkeys(cell.index for cell in best))[:MOST_ITEMS]
+    best = dict[int, None]()
+    for event in hidden:
+        if any(overlaps(event, grid) for grid in state.marked):
+            continue
+        shares = {cell.index: share(event, cell) for cell in cells}
+        if any(shares.values()):
+            best[max(shares, key=lambda index: (shares[index], -index))] = None
+    return list(best)[:MOST_ITEMS]
 
 
 def _add_evidence(
     perception: Perception, question: Question, recognised: dict[str, list[int]], wanted: WorldEvent
 ) -> dict[str, Any]:
-    """Return an action that adds one frame per event, or its first and last for a "when" question.
+    """Return an action that adds frames of each recognised event.
 
-    The frame of an event that was mistaken for a wanted one is described as `wanted`.
+    An event that was mistaken for a wanted one is described as `wanted`.
     """
-    picked = {
-        id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
-        for id, cells in recognised.items()
-    }
     targets = {event.id: event for event in perception.targets(question)}
-    items = [
-        {"cell": cell, "description": describe(targets.get(id, wanted)), "confidence": 0.9}
-        for id, cells in picked.items()
-        for cell in dict.fromkeys(cells)
-    ]
+    items = list[dict[str, Any]]()
+    for id, cells in recognised.items():
+        description = describe(targets.get(id, wanted))
+        for cell in picked_cells(question, cells):
+            items.append({"cell": cell, "description": description, "confidence": 0.9})
     return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
 
 
@@ -223,7 +222,7 @@ def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
     if call.question.category == "OCR" and "Zoom" not in done:
         return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
     side = "before" if "right before" in call.question.text else "after"
-    beside = legal["investigate_before"] if side == "before" else legal["investigate_after"]
+    beside = legal["investigate_before" if side == "before" else "investigate_after"]
     if call.question.category == "O3O" and "Investigate" not in done and middle in beside:
         action = {"action": "investigate", "direction": side, "cell": middle}
         return {"thought": f"What comes {side} this?", "action": action}
@@ -239,10 +238,15 @@ VIDEO_RLM: Replies = {
 }
 
 
-OTHERS = (looks, baselines, inquiry, controllers, choosing, mapreduce, worldmm)
 REPLIES: Replies = {
     **VIDEO_RLM,
-    **{call: reply for module in OTHERS for call, reply in module.REPLIES.items()},
+    **looks.REPLIES,
+    **baselines.REPLIES,
+    **inquiry.REPLIES,
+    **controllers.REPLIES,
+    **choosing.REPLIES,
+    **mapreduce.REPLIES,
+    **worldmm.REPLIES,
 }
 """The function that answers each call."""
 
@@ -273,7 +277,7 @@ class Oracle:
     """
 
     computes = True
-    """That it waits for no server: few threads then answer as fast as many."""
+    """The oracle computes and waits for no server, so more threads do not make it faster."""
 
     def __init__(
         self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0
@@ -290,7 +294,7 @@ class Oracle:
 
     @classmethod
     def of_video(cls, video: Video) -> Oracle | None:
-        """Return the oracle that knows a film of a world, by its file; None if it is none.
+        """Return the oracle of the world that a video shows; None if it shows no world.
 
         Examples:
             >>> ak.ask(video, question, vlm=aw.Oracle.of_video(world.video)).is_right

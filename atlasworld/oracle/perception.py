@@ -1,13 +1,16 @@
-"""`Perception`: which wanted events the oracle recognises in a view, a cell, a frame or evidence;
-its chances to err, the answers that it gives from what it holds, and its estimated usage.
+"""`Perception`: which wanted events the oracle recognises in a view, a cell, a frame or evidence.
+
+Also its random errors (`Chances`), the answers that it gives from the events that it has found, and
+its estimated usage.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 from atlaskit.agents.schemas import MOST_ANSWERED, MOST_CITED
@@ -25,9 +28,9 @@ from atlasworld.worlds import World
 
 @dataclass(frozen=True)
 class Chances:
-    """The oracle's two error rates, and draws that decide when it errs.
+    """The oracle's two error rates, and the random draws that decide when it errs.
 
-    A draw depends on the seed, the world, the question and the matter to decide, never on the order
+    A draw depends on the seed, the world, the question and the decision to make, never on the order
     of calls. The same run therefore always gets the same answers.
 
     Attributes:
@@ -94,11 +97,12 @@ class Perception:
     def evidence(self, question: Question, pad: Scratchpad) -> dict[str, list[str]]:
         """Return the labels of each wanted event's evidence, by event id, in order of time."""
         events = sorted(self.targets(question), key=lambda event: event.start_s)
-        labels = {
-            event.id: [item.label for item in pad if contains(event, item.timestamp_s)]
-            for event in events
-        }
-        return {id: of_event for id, of_event in labels.items() if of_event}
+        labels = dict[str, list[str]]()
+        for event in events:
+            of_event = [item.label for item in pad if contains(event, item.timestamp_s)]
+            if of_event:
+                labels[event.id] = of_event
+        return labels
 
     def recognised(
         self,
@@ -143,13 +147,12 @@ class Perception:
 
     def promise(self, question: Question, cell: Cell, missing: Iterable[WorldEvent]) -> float:
         """Return the largest share, in [0, 1], of a missing event that it suspects in a cell."""
-        shares = [
-            share(event, cell)
-            for event in missing
-            if share(event, cell)
-            and not self.chances.misses(question, "miss region", event.id, cell.start_s, cell.end_s)
-        ]
-        return max(shares, default=0.0)
+        largest = 0.0
+        for event in missing:
+            matter = event.id, cell.start_s, cell.end_s
+            if share(event, cell) and not self.chances.misses(question, "miss region", *matter):
+                largest = max(largest, share(event, cell))
+        return largest
 
 
 def describe(event: WorldEvent) -> str:
@@ -173,6 +176,18 @@ def contains(event: WorldEvent, time_s: float) -> bool:
     return event.start_s <= time_s < event.end_s
 
 
+def shows_any(events: Iterable[WorldEvent], time_s: float) -> bool:
+    """Return whether one of some events is visible at a time."""
+    return any(contains(event, time_s) for event in events)
+
+
+def picked_cells(question: Question, cells: Sequence[int]) -> list[int]:
+    """Return the cells of an event to cite: its first and last for "when", else the middle one."""
+    if question.kind == "when":
+        return list(dict.fromkeys((cells[0], cells[-1])))
+    return [cells[len(cells) // 2]]
+
+
 def is_in_evidence(event: WorldEvent, pad: Scratchpad) -> bool:
     """Return whether a frame in the scratchpad shows an event."""
     return any(contains(event, item.timestamp_s) for item in pad)
@@ -192,7 +207,7 @@ def estimated_usage(request: Request, text: str) -> Usage:
     """
     characters = 0
     pixels = 0
-    for part in (part for message in request.messages for part in message.parts):
+    for part in chain.from_iterable(message.parts for message in request.messages):
         if isinstance(part, str):
             characters += len(part)
             continue
@@ -225,7 +240,7 @@ def decision_reply(
         found: For each wanted event that was found, by id, the labels or cells that show it.
         can_cite: Whether the reply's schema has fields for cited labels or cells.
     """
-    cited = [frame for frames in found.values() for frame in frames][:MOST_CITED]
+    cited = list(chain.from_iterable(found.values()))[:MOST_CITED]
     reasoning = (
         f"{len(found)} of {len(perception.targets(question))} wanted events are in the evidence."
     )
@@ -237,11 +252,13 @@ def decision_reply(
         return {"reasoning": reasoning, **supporting, **given}
     if question.kind != "choice":
         return {"reasoning": reasoning, **supporting, "answer": answer}
-    weighed = [
-        {"choice": choice, **({"supporting": for_it, "contradicting": against} if can_cite else {})}
-        for choice in range(len(question.choices))
-        for for_it, against in [(cited, []) if choice == answer else ([], cited)]
-    ]
+    weighed = list[dict[str, Any]]()
+    for choice in range(len(question.choices)):
+        weighed.append({"choice": choice})
+        if can_cite:
+            is_answer = choice == answer
+            weighed[-1]["supporting"] = cited if is_answer else []
+            weighed[-1]["contradicting"] = [] if is_answer else cited
     return {"reasoning": reasoning, "weighed": weighed, "answer": answer}
 
 
@@ -249,19 +266,21 @@ def answer_from(perception: Perception, question: Question, found: Mapping[str, 
     """Return the answer that the found events give: the true one if they settle it, or a guess."""
     truth = perception.truth(question)
     targets = perception.targets(question)
-    names = [
-        event.name
-        for event in sorted(targets, key=lambda event: event.start_s)
-        if event.id in found
-    ]
+    in_order = sorted(targets, key=lambda event: event.start_s)
+    names = [event.name for event in in_order if event.id in found]
     is_right = not perception.chances.confuses(question, "decide")
     if question.kind == "summary":
-        return summary_of(names if is_right else reversed(names)) if names else "Nothing appears."
+        if not names:
+            return "Nothing appears."
+        return summary_of(names if is_right else reversed(names))
     if question.kind == "count" and perception.is_absent(question):
-        is_convinced = perception.chances.confuses(question, "review", "absent")
-        return 1 + int(perception.chances.draw(question, "guess") * 4) if is_convinced else 0
+        if not perception.chances.confuses(question, "review", "absent"):
+            return 0
+        return 1 + int(perception.chances.draw(question, "guess") * 4)
     if is_right and truth.category in COUNT_CATEGORIES:
-        return _choice_of(perception, question, str(len(found))) if question.choices else len(found)
+        if not question.choices:
+            return len(found)
+        return _choice_of(perception, question, str(len(found)))
     if is_right and question.several and names:
         return tuple((event.start_s, event.end_s) for event in targets if event.id in found)
     if is_right and targets and targets[0].id in found:
@@ -296,7 +315,9 @@ def _guess(perception: Perception, question: Question) -> Answered:
         return start_s, start_s + 2.0
     if question.kind == "choice":
         return int(draw * len(question.choices))
-    return int(draw * 5) if question.kind == "count" else "I cannot tell."
+    if question.kind == "count":
+        return int(draw * 5)
+    return "I cannot tell."
 
 
 Replies: TypeAlias = Mapping[type, Callable[[Perception, Any], dict[str, Any]]]

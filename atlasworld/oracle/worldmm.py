@@ -14,7 +14,7 @@ from atlaskit.methods.worldmm import (
     SummaryCall,
 )
 from atlasworld.oracle.baselines import words_found
-from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, told
+from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, sentences
 from atlasworld.oracle.perception import Perception, Replies, describe
 
 ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")
@@ -26,18 +26,16 @@ ABOUT_ALL = ("episodic 10 min", "episodic 3 min", "episodic 30 s", "episodic 10 
 def summary_reply(perception: Perception, call: SummaryCall) -> dict[str, Any]:
     """Return the events that the parts describe, in order, as far as they are not overlooked."""
     text = "\n".join(call.rows)
-    known = {
-        event.id
-        for event in described_in(perception, text)
-        if not perception.chances.misses(None, "miss summary", event.id, *call.span)
-    }
+    known = set[str]()
+    for event in described_in(perception, text):
+        if not perception.chances.misses(None, "miss summary", event.id, *call.span):
+            known.add(event.id)
+    summary = sentences(perception, known)
     script = perception.world.script
     places = [scene.name for scene in script.scenes if scene.name in text]
-    scenes = f"Scenes: {', '.join(dict.fromkeys(places))}." if places else ""
-    return {
-        "summary": f"{told(perception, known)} {scenes}".strip()[:LONGEST_TEXT]
-        or "Nothing but scenery."
-    }
+    if places:
+        summary = f"{summary} Scenes: {', '.join(dict.fromkeys(places))}."
+    return {"summary": summary.strip()[:LONGEST_TEXT] or "Nothing but scenery."}
 
 
 def facts_reply(perception: Perception, call: FactsCall) -> dict[str, Any]:
@@ -45,10 +43,10 @@ def facts_reply(perception: Perception, call: FactsCall) -> dict[str, Any]:
     by_name: dict[str, list[str]] = {}
     for event in described_in(perception, "\n".join(call.rows)):
         by_name.setdefault(event.name, []).append(describe(event))
-    facts = [
-        f"The {name} is part of the video: {', '.join(seen)}." for name, seen in by_name.items()
-    ]
-    return {"facts": [fact[:LONGEST_TEXT] for fact in facts][:MOST_FACTS]}
+    facts = list[str]()
+    for name, seen in by_name.items():
+        facts.append(f"The {name} is part of the video: {', '.join(seen)}."[:LONGEST_TEXT])
+    return {"facts": facts[:MOST_FACTS]}
 
 
 def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str, Any]:
@@ -59,10 +57,8 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
         for place, newer in enumerate(call.newer):
             is_same = bool(said) and said <= {event.id for event in described_in(perception, newer)}
             if not is_same and earlier.partition(":")[0] == newer.partition(":")[0]:
-                is_same = (
-                    perception.chances.draw(None, "consolidate", earlier, newer)
-                    < perception.chances.confuse
-                )
+                draw = perception.chances.draw(None, "consolidate", earlier, newer)
+                is_same = draw < perception.chances.confuse
             if is_same:
                 replaced.append({"earlier": number, "by": len(call.earlier) + place})
                 break
@@ -74,9 +70,8 @@ def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     question = call.question
     notes = "\n".join(turn.outcome.text for turn in call.turns)
     found = words_found(perception, question, notes)
-    found |= seen_in(
-        perception, question, (view for turn in call.turns for view in turn.outcome.views)
-    )
+    for turn in call.turns:
+        found |= seen_in(perception, question, turn.outcome.views)
     plan = ABOUT_ALL if is_about_many(question) else ABOUT_ONE
     has_all = not is_about_many(question) and all(
         event.id in found for event in perception.targets(question)
@@ -85,7 +80,9 @@ def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
         return {"thought": "The notes hold what is asked.", "action": {"action": FINISH}}
     tool, _, level = plan[len(call.turns)].partition(" ")
     query = " ".join([question.text, *question.choices])[:LONGEST_TEXT]
-    arguments = {"level": level, "query": query} if level else {"query": query}
+    arguments = {"query": query}
+    if level:
+        arguments = {"level": level, "query": query}
     return {"thought": f"The {tool} memory may hold it.", "action": {"action": tool, **arguments}}
 
 

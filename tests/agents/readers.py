@@ -1,8 +1,7 @@
 """Models that read: they know the text of a prompt and the frames in its pictures, and no facts.
 
 `Reader` recognises events as a perfect oracle does, but takes all else from the words: question,
-times of cells, legal actions, evidence, gaps. Where a prompt is ambiguous or lacks something, it
-fails. The others follow some words and neglect others.
+times of cells, legal actions, evidence, gaps. It fails if a prompt is ambiguous or lacks something.
 """
 
 from __future__ import annotations
@@ -171,10 +170,7 @@ class Reader:
             ),
             actions=tuple(actions),
         )
-        reply = oracle.step_reply(self.perception, call)  # type: ignore[arg-type]
-        if '"finished": true ends' in texts[0] and reply["action"]["action"] in ("add_to_scratchpad", "mark_promising"):
-            reply["action"]["finished"] = False
-        return reply
+        return oracle.step_reply(self.perception, call)  # type: ignore[arg-type]
 
     def legal(self, text: str) -> Mapping[str, tuple[int, ...]]:
         """Return the cells of each action that a prompt says is possible."""
@@ -185,14 +181,6 @@ class Reader:
         return legal
 
 
-class FirstLegal(Reader):
-    """Takes the first action that it is told of, with the first cell, and never stops by itself."""
-
-    def step(self, texts: list[str]) -> dict[str, Any]:
-        name, cells = next(iter(self.legal(texts[-1]).items()))
-        return {"thought": "The first.", "action": act(name, cells[:1])}
-
-
 class Repeating(Reader):
     """Writes again what it wrote first in a conversation, legal or not."""
 
@@ -201,46 +189,8 @@ class Repeating(Reader):
         return said
 
 
-class Zooming(Reader):
-    """Looks closely at one frame after the other."""
-
-    def step(self, texts: list[str]) -> dict[str, Any]:
-        cells = self.legal(texts[-1])["zoom"]
-        return {"thought": "Closer.", "action": act("zoom", cells[len(texts) % max(1, len(cells)) :][:1])}
-
-
-class Trusting(Reader):
-    """Keeps cells in which a wanted name is said, and never looks at a frame."""
-
-    def step(self, texts: list[str]) -> dict[str, Any]:
-        question, sheet = self.question(texts[1]), Sheet(texts[1])
-        names = {choice.casefold() for choice in question.choices}
-        said = [
-            int(row[1])
-            for row in re.finditer(r'^(\d+): "(.*)" \[', texts[1], re.M)
-            if any(n in row[2].casefold() for n in names)
-        ]
-        new = [cell for cell in dict.fromkeys(said) if cell in self.legal(texts[-1])["add_to_scratchpad"]]
-        if not new or len(texts) > 4:
-            return {"thought": "", "action": act("finished", ())}
-        items = [{"cell": cell, "description": "it is said", "confidence": 1.0} for cell in new[:8]]
-        assert all(cell < sheet.size for cell in new)
-        return {"thought": "They say so.", "action": {"action": "add_to_scratchpad", "items": items}}
-
-
 class Prose(Reader):
     """Writes sentences in place of JSON, whenever it is sent to search."""
 
     def write(self, step: str, texts: list[str]) -> str:
         return "I would rather look at the third cell." if step == "step" else super().write(step, texts)
-
-
-def act(name: str, cells: tuple[int, ...]) -> dict[str, Any]:
-    """Return an action of a name on some cells, as JSON."""
-    if name.startswith("investigate_"):
-        return {"action": "investigate", "direction": name.removeprefix("investigate_"), "cell": cells[0]}
-    if name == "add_to_scratchpad":
-        return {"action": name, "items": [{"cell": cell, "description": "", "confidence": 0.5} for cell in cells]}
-    if name == "mark_promising":
-        return {"action": name, "cells": list(cells)}
-    return {"action": name, **({"cell": cells[0]} if cells else {})}

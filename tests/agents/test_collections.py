@@ -10,6 +10,7 @@ import pytest
 from agents.eye import Eye
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.searches import text_of
 
 import atlaskit as ak
 from atlaskit.agents.prompts import PlanCall
@@ -27,8 +28,7 @@ ENDS = [30.0, 90.0, 100.0, 250.0, 251.5, 400.0, 599.0, 600.0]
 
 def texts(eye: Eye) -> str:
     """Return all text of the requests that a double got."""
-    parts = [part for request in eye.requests for message in request.messages for part in message.parts]
-    return "\n".join(part for part in parts if isinstance(part, str))
+    return "\n".join(map(text_of, eye.requests))
 
 
 @given(st.floats(0, 594), st.floats(4.2, 30))

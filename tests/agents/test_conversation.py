@@ -68,12 +68,6 @@ def test_a_conversation_only_grows_while_the_view_is_the_same(world: World, shar
             assert len(now.messages) == 2 and "So far in this stretch" in texts(now.messages)
 
 
-def test_zoomed_frames_stay_in_the_conversation(world: World, shared_cache: Cache) -> None:
-    requests = explore(world, shared_cache, zooming(), 6)
-    assert [len(request.images) for request in requests] == [1, 2, 3, 4, 5, 6]
-    assert "at full size" in texts(requests[-1].messages)
-
-
 def test_a_conversation_holds_at_most_sixteen_images(world: World, shared_cache: Cache) -> None:
     """It is restarted at the limit. The latest zoomed frame is in the new conversation too."""
     requests = explore(world, shared_cache, zooming(), MOST_IMAGES + 4)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.invariants import check_all
 from support.model_doubles import Babbler
+from support.searches import text_of
 
 import atlaskit as ak
 from atlaskit.agents.looking import MOST_FAILURES, SHEETS
@@ -19,7 +20,6 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import ABSENT, Question, Span
 from atlaskit.errors import InputError
-from atlaskit.models.names import Preset
 from atlaskit.models.protocol import BadReply, Refused, Request, Usage, json_schema
 from atlaskit.runs.result import Result
 from atlasworld import World
@@ -202,8 +202,6 @@ def test_a_review_that_answers_is_the_decision(world: World) -> None:
     result = looks(world, Eye([(330.0, 335.0)]))
     (decision,) = result.trace.of("decision")
     assert decision.usage == Usage() and result.total.calls == len(result.calls)
-    votes = looks(world, Eye([(330.0, 335.0)]), search=ak.Search(traversal="looks", cell=32, max_depth=0))
-    assert votes.trace.of("look") == () or votes.total.calls, "the whole can be looked at alone"
 
 
 def _only(requests: Sequence[Request], step: str) -> list[Request]:
@@ -228,16 +226,9 @@ def test_every_call_is_told_what_is_known(world: World) -> None:
     eye = Eye([(100.0, 106.0), (400.0, 406.0)], settled_by="all")
     looks(world, eye, COUNT, workers=1)
     *_, last = _only(eye.requests, "look")
-    text = "\n".join(part for message in last.messages for part in message.parts if isinstance(part, str))
+    text = text_of(last)
     assert "Notes of those who looked" in text and "frames show it." in text
     assert "[A] 101.56 s: it" in text and "Seen before: everything, at steps of 4 s or finer." in text
-
-
-def test_a_model_of_fixed_prompts_cannot_search_by_looks(world: World) -> None:
-    model = Babbler()
-    model.preset = Preset(words=lambda call: call.request())
-    with pytest.raises(InputError, match="was taught"):
-        ak.ask(world.drawn, WHEN, vlm=model, search=ak.Search(traversal="looks"), cache=ak.Cache(None))
 
 
 def longest(node: Any, kinds: dict[str, Any]) -> int:
@@ -277,11 +268,6 @@ def test_the_longest_reply_fits_the_tokens_that_it_may_have(world: World, kind: 
         assert longest(schema, schema.get("$defs", {})) < 2 * request.max_tokens
 
 
-def words_of(request: Request) -> str:
-    """Return the text of a request."""
-    return "\n".join(part for message in request.messages for part in message.parts if isinstance(part, str))
-
-
 def test_a_follow_up_knows_what_was_learned_before_and_its_trace_says_so(world: World, tmp_path: Path) -> None:
     first = looks(world, Eye([(100.0, 110.0)]))
     first.save(tmp_path / "first.json")
@@ -291,7 +277,7 @@ def test_a_follow_up_knows_what_was_learned_before_and_its_trace_says_so(world: 
         world, eye, Question("And when is the other shown?", kind="when"), after=str(tmp_path / "first.json")
     )
     for request in eye.requests:
-        told = words_of(request)
+        told = text_of(request)
         assert "Learned when this was asked before" in told and "When is it shown?" in told
         assert "Notes of those who looked" in told
     assert "When is it shown?" in result.settings["after"] and "after" not in alone.settings

@@ -14,7 +14,6 @@ from support.searches import of_category, search
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import Search, resolve_search
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -125,18 +124,13 @@ def test_an_interval_that_the_video_lacks_is_refused(small_world: World, questio
         ask(small_world.drawn, question, vlm=Oracle(small_world), cache=Cache(None), cell=32, within=within)  # type: ignore[arg-type]
 
 
-def test_depth_counts_from_the_part(small_world: World) -> None:
-    atlas = Atlas(small_world.drawn, k=4, cell=32, within=(100.0, 110.0))
-    assert atlas.rules.max_depth == 0, "a cell of the root grid lasts 0.625 s"
-    assert (atlas.root.start_s, atlas.root.end_s) == (100.0, 110.0)
-
-
 def test_a_model_of_fixed_prompts_refuses_what_changes_them() -> None:
     model = Babbler()
     model.name = "taught@1f0c"
     model.preset = Preset(words=lambda call: call.request())
-    with pytest.raises(InputError, match="taught@1f0c was taught prompts with .* and no others"):
-        resolve_search(Search(cells="full"), model)
+    for settings_ in (Search(cells="full"), Search(traversal="looks")):
+        with pytest.raises(InputError, match="taught@1f0c was taught prompts with .* and no others"):
+            resolve_search(settings_, model)
 
 
 def covered(span: list[float]) -> list[int]:

@@ -16,7 +16,6 @@ from atlaskit.agents.schemas import review_schema
 from atlaskit.agents.strategies import Assignment, Frontier, beam
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, ModelError, Request
@@ -140,14 +139,12 @@ def test_each_stop_of_a_worker(long_world: World, shared_cache: Cache, stop: str
 
 
 class TestReview:
-    QUESTION = Question("Which?", ("a", "b"))
-
     def answer(self, **conclusion: Any) -> dict[str, Any]:
         choices = [{"choice": i, "supporting": ["A"], "contradicting": [], "sufficient": i == 0} for i in range(2)]
         return {"reasoning": "", "choices": choices, "erase": [], "conclusion": conclusion}
 
     def test_sufficiency_requires_supporting_labels_and_a_search_for_contradictions(self) -> None:
-        schema = review_schema(len(self.QUESTION.choices), 600.0, ("A", "C"), (3, 4))
+        schema = review_schema(2, 600.0, ("A", "C"), (3, 4))
         whole = {"action": "final_decision", "looked_for_to_contradict": "another colour", "supporting": ["A"]}
         schema.model_validate(self.answer(**whole))
         for bad in (
@@ -246,7 +243,7 @@ class TestCustomStrategies:
             search(long_world, of_category(long_world, "S2A"), shared_cache, traversal=invalid, workers=2)
 
     def test_invalid_assignments_and_strategies_are_rejected(self, long_world: World, shared_cache: Cache) -> None:
-        for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", 2.0), (CELL, "dfs", True), (None, "dfs", 2)):
+        for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", True), (None, "dfs", 2)):
             with pytest.raises(InputError, match="assignment"):
                 Assignment(*wrong)  # type: ignore[arg-type]
         for strategy in (beam, Assignment, lambda frontier: [], ["dfs"], 3, None):

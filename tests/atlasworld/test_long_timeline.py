@@ -18,7 +18,6 @@ import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import view
 from atlaskit.errors import InputError
 from atlaskit.video.video import Video
 from atlasworld import Oracle, World
@@ -47,9 +46,6 @@ timelines = st.builds(
 
 def long(seed: int, duration_s: float = 10 * HOUR, directory: Path = Path("unused"), **options: Any) -> World:
     return aw.world(seed, duration_s, directory=directory, **{**TINY, "questions": 40, **options})
-
-
-# --- the timeline ----------------------------------------------------------------------------
 
 
 def test_a_seed_gives_one_world() -> None:
@@ -87,9 +83,6 @@ def test_own_clips_play_once_in_order_and_apart_and_bank_clips_equally_often(tim
     assert all(b - a > 1 for a, b in pairwise(own))
     counts = [timeline.order.count(OWN_CLIPS + index) for index in range(BANK_CLIPS)]
     assert min(counts) >= 1 and max(counts) - min(counts) <= 1
-
-
-# --- the questions ---------------------------------------------------------------------------
 
 
 def test_every_question_has_one_answer_in_the_whole_script() -> None:
@@ -179,9 +172,6 @@ def test_a_seed_gives_the_same_questions_at_any_duration(clip_s: int) -> None:
         assert len({world.script.duration_s for world in worlds}) == len(worlds)
 
 
-# --- the videos ------------------------------------------------------------------------------
-
-
 def check_frames(world: World, video: Video, clips: list[Video]) -> None:
     """Compare frames at the borders and middles of events with the frames of the separate clips."""
     assert video.duration_s == world.script.duration_s and video.size == world.script.size
@@ -217,9 +207,6 @@ def test_two_worlds_share_the_files_of_the_bank(tmp_path: Path) -> None:
     assert {path.relative_to(tmp_path): path.stat().st_mtime_ns for path in tmp_path.rglob("*.mp4")} == written
 
 
-# --- the search ------------------------------------------------------------------------------
-
-
 def is_within_reach(event: WorldEvent, duration_s: float, k: int = 8) -> bool:
     """Return whether the midpoint of a cell of the finest grid lies in an event."""
     cell_s = Fraction(duration_s) / k ** (2 * sub_second_depth(duration_s, k) + 2)
@@ -245,10 +232,6 @@ def test_a_perfect_oracle_answers_every_question_within_reach_of_the_finest_grid
     assert (out_of_reach > 0) == (hours == 1)
 
 
-def worlds(seeds: range, duration_s: float = 600) -> list[World]:
-    return [aw.world(seed, duration_s, questions=40, directory=Path("unused")) for seed in seeds]
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.floats(10, 1200))
 def test_any_world_has_valid_questions(seed: int, duration_s: float) -> None:
@@ -259,12 +242,3 @@ def test_any_world_has_valid_questions(seed: int, duration_s: float) -> None:
         assert question.kind == "when" or len(question.choices) >= 2
         assert question.is_right(question.answer)
         assert world.question(question.text) == question
-
-
-def test_the_root_grid_shows_fewer_than_half_of_the_events() -> None:
-    shown = total = 0
-    for world in worlds(range(10)):
-        cells = view(world.drawn).cells
-        shown += len({event.id for cell in cells if (event := world.script.event_at(cell.midpoint_s))})
-        total += len(world.script.events)
-    assert shown / total < 0.5

@@ -1,88 +1,75 @@
-"""The loaders of datasets, on folders in the published layouts with all their irregularities."""
+"""Promise: folders load as people have them: other files, archives, repeated and bad rows."""
 
 import json
 import shutil
+import subprocess
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.datasets import ConstantModel, make_longvideobench, make_videomme
+from support.datasets import ConstantModel, make_longvideobench, make_videomme, put, write_json
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 
 
-def lvb_row(number: int, **changes: Any) -> dict[str, Any]:
-    """Return a row with every published field."""
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    """Return a published row; the second video starts 30.5 s after its source."""
     return {
         "video_id": f"v{number // 2}",
         "question": f"What is shown at moment {number}?",
         "question_wo_referring_query": "What is shown?",
         "candidates": ["A star", "A heart", "A circle", "A square", "Nothing"],
-        "correct_choice": number % 5,
+        "correct_choice": number,
         "position": [10 * number, 10 * number + 5],
         "topic_category": "KC-Knowledge-Computer-Science",
-        "question_category": ("S2O", "T2A", "SSS")[number % 3],
-        "level": "L1-Perception" if number % 2 else "L2-Relation",
+        "question_category": "S2O",
+        "level": "L1-Perception",
         "id": f"v{number // 2}_{number}",
         "video_path": f"v{number // 2}.mp4",
         "subtitle_path": f"v{number // 2}_en.json",
-        "duration_group": (15, 60, 600, 3600)[number % 4],
-        "starting_timestamp_for_subtitles": 30.5 if number // 2 == 1 else 0,
-        "duration": 119.9,
+        "duration_group": 15,
+        "starting_timestamp_for_subtitles": 30.5 * (number // 2),
+        "duration": 15.0,
         "view_count": 12345,
         **changes,
     }
 
 
 LINES: tuple[list[dict[str, Any]], ...] = (
-    [
-        {"start": "00:00:01.000", "end": "00:00:03.500", "line": "A first line."},
-        {"start": "00:01:00.000", "end": "00:01:02.000", "line": "A minute on."},
-    ],
+    [{"start": "00:00:01.000", "end": "00:00:03.500", "line": "one"}],
     # Lines of a longer source: the first ends before the video starts, the last has no end.
-    [
-        {"timestamp": [10.0, 20.0], "text": "before"},
-        {"timestamp": [30.0, 32.5], "text": "across the beginning"},
-        {"timestamp": [90.5, None], "text": "until the end"},
-    ],
+    [{"timestamp": span, "text": text} for span, text in (([10, 20], "-"), ([30, 32.5], "a"), ([35.5, None], "b"))],
 )
 
 
 @pytest.fixture
-def lvb(tmp_path: Path, film_file: Path) -> Path:
-    return make_lvb(tmp_path, film_file)
-
-
-def make_lvb(home: Path, clip: Path) -> Path:
-    """Lay out four questions about two videos, which are copies of a clip."""
-    (home / "videos").mkdir()
-    (home / "subtitles").mkdir()
+def lvb(tmp_path: Path, tiny: Path) -> Path:
+    """A folder with four questions about two videos."""
     for number, lines in enumerate(LINES):
-        shutil.copy(clip, home / "videos" / f"v{number}.mp4")
-        (home / "subtitles" / f"v{number}_en.json").write_text(json.dumps(lines))
-    (home / "lvb_val.json").write_text(json.dumps([lvb_row(number) for number in range(4)]))
-    return home
+        put(tiny, tmp_path / "videos" / f"v{number}.mp4")
+        write_json(tmp_path / "subtitles" / f"v{number}_en.json", lines)
+    write_json(tmp_path / "lvb_val.json", [row(number) for number in range(4)])
+    return tmp_path
 
 
-def test_longvideobench_loads_every_field(lvb: Path) -> None:
+def test_every_field_is_loaded_and_lines_move_to_the_time_of_the_video(lvb: Path) -> None:
     bench = ak.benchmarks.longvideobench(lvb)
-    assert len(bench) == 4 and bench.missing == () and "4 questions about 2 videos" in repr(bench)
-    for number, case in enumerate(bench):
-        row = lvb_row(number)
-        assert (case.question.text, list(case.question.choices)) == (row["question"], row["candidates"])
-        assert (case.question.answer, case.question.category) == (row["correct_choice"], row["question_category"])
-        assert case.question.id == row["id"] and case.video == row["video_id"]
-        assert case.facts["duration_group"] == row["duration_group"] and case.facts["level"] == row["level"]
-        assert case.facts["topic"] == row["topic_category"] and list(case.facts["position"]) == row["position"]
-        assert case.facts["subtitles"] is True
-    whole, excerpt = bench[0].opened(), bench[2].opened()
-    assert [(line.start_s, line.end_s) for line in whole.subtitles.lines] == [(1.0, 3.5), (60.0, 62.0)]
-    assert [(line.start_s, line.end_s, line.text) for line in excerpt.subtitles.lines] == [
-        (0.0, 2.0, "across the beginning"),
-        (60.0, excerpt.duration_s, "until the end"),
-    ]
+    assert bench.missing == () and "4 questions about 2 videos" in repr(bench)
+    question = bench[3].question
+    assert (question.text, question.answer, question.id) == ("What is shown at moment 3?", 3, "v1_3")
+    assert list(question.choices) == row(3)["candidates"] and question.category == "S2O"
+    assert bench[3].video == "v1" and bench[3].facts == {
+        **{"duration_group": 15, "level": "L1-Perception", "topic": "KC-Knowledge-Computer-Science"},
+        **{"duration_s": 15.0, "position": (30, 35), "positions": 2, "subtitles": True},
+    }
+    assert [(line.start_s, line.end_s) for line in bench[0].opened().subtitles.lines] == [(1.0, 3.5)]
+    excerpt = bench[2].opened()
+    spans = [(line.start_s, line.end_s, line.text) for line in excerpt.subtitles.lines]
+    assert spans == [(0.0, 2.0, "a"), (5.0, excerpt.duration_s, "b")]
 
 
 def test_parquet_files_and_passed_rows_give_the_same_cases(lvb: Path) -> None:
@@ -90,19 +77,25 @@ def test_parquet_files_and_passed_rows_give_the_same_cases(lvb: Path) -> None:
     from pyarrow import parquet
 
     from_json = ak.benchmarks.longvideobench(lvb)
-    rows = []
-    for number in range(4):
-        row = lvb_row(number)
-        candidates = row.pop("candidates")
-        if number == 3:
-            candidates[3:] = ["N/A", "N/A"]
-            row["correct_choice"] = 2
-        rows.append({**row, **{f"option{index}": option for index, option in enumerate(candidates)}})
+    short = row(3, candidates=["A star", "A heart", "A circle", "N/A", "N/A"], correct_choice=2)
+    rows = [row(0), row(1), row(2), short]
+    for each in rows:
+        each |= {f"option{index}": option for index, option in enumerate(each.pop("candidates"))}
     (lvb / "lvb_val.json").unlink()
     parquet.write_table(pa.Table.from_pylist(rows), lvb / "validation-00000-of-00001.parquet")
-    from_parquet, from_rows = ak.benchmarks.longvideobench(lvb), ak.benchmarks.longvideobench(lvb, rows=rows)
-    assert from_parquet.cases[:3] == from_json.cases[:3] and from_rows.cases == from_parquet.cases
+    from_parquet = ak.benchmarks.longvideobench(lvb)
+    assert from_parquet.cases[:3] == from_json.cases[:3]
+    assert ak.benchmarks.longvideobench(lvb, rows=rows).cases == from_parquet.cases
     assert from_parquet[3].question.choices == ("A star", "A heart", "A circle")
+
+
+def test_two_equal_options_are_two_options(lvb: Path) -> None:
+    """Seven rows of the test split have them; the right one is an index."""
+    write_json(lvb / "lvb_val.json", [row(0, candidates=["A star", "A star", "A circle"], correct_choice=1)])
+    bench = ak.benchmarks.longvideobench(lvb)
+    for choice, score in enumerate((0.0, 1.0, 0.0)):
+        table = ak.evaluate(bench, "blind", vlm=ConstantModel(choice), cache=Cache(None), progress=False)
+        assert table["score"].tolist() == [score] and table["prediction"].tolist() == [choice]
 
 
 FOREIGN = {
@@ -117,18 +110,6 @@ FOREIGN = {
 """Files that lie in the folders of datasets, with their content."""
 
 
-def test_two_equal_options_are_two_options(lvb: Path) -> None:
-    """Seven rows of the test split have them; the right one is an index."""
-    row = lvb_row(0, candidates=["A star", "A star", "A circle"], correct_choice=1)
-    (lvb / "lvb_val.json").write_text(json.dumps([row]))
-    bench = ak.benchmarks.longvideobench(lvb)
-    for choice, score in enumerate((0.0, 1.0, 0.0)):
-        table = ak.evaluate(bench, "blind", vlm=ConstantModel(choice), cache=Cache(None), progress=False)
-        assert table["score"].tolist() == [score] and table["prediction"].tolist() == [choice]
-    question = bench[0].question
-    assert ak.Question.from_json(question.to_json()) == question
-
-
 def test_foreign_files_in_the_folder_are_ignored(tmp_path: Path, tiny: Path) -> None:
     """Two datasets are in one folder here, so each one's files are foreign to the other."""
     make_videomme(tmp_path, tiny)
@@ -136,10 +117,86 @@ def test_foreign_files_in_the_folder_are_ignored(tmp_path: Path, tiny: Path) -> 
     expected = ak.benchmarks.videomme(tmp_path).cases, ak.benchmarks.longvideobench(tmp_path).cases
     for name, text in FOREIGN.items():
         (tmp_path / name).write_text(text)
-    answered = [{**row, "pred": "A"} for row in json.loads((tmp_path / "test.json").read_text())]
-    (tmp_path / "zz_answered.json").write_text(json.dumps(answered))  # the same questions again, with answers
+    answered = [{**each, "pred": "A"} for each in json.loads((tmp_path / "test.json").read_text())]
+    write_json(tmp_path / "zz_answered.json", answered)  # the same questions again, with answers
     assert (ak.benchmarks.videomme(tmp_path).cases, ak.benchmarks.longvideobench(tmp_path).cases) == expected
     for name in ("test.json", "zz_answered.json", "lvb_val.json"):
         (tmp_path / name).unlink()
     with pytest.raises(InputError, match=r"with the questions of Video-MME; none does"):
         ak.benchmarks.videomme(tmp_path)
+
+
+def test_a_video_with_another_suffix_is_found_if_there_is_no_other(lvb: Path, tiny: Path) -> None:
+    put(tiny, lvb / "videos" / "v0.mkv", lvb / "videos" / "v1.webm")
+    (lvb / "videos" / "v1.mp4").unlink()
+    bench = ak.benchmarks.longvideobench(lvb)
+    assert [Path(str(case.opened().path)).name for case in bench[::2]] == ["v0.mp4", "v1.webm"]  # type: ignore[attr-defined]
+    mkv = ak.benchmarks.longvideobench(lvb, rows=[row(0, video_path="v0.mkv"), row(1, video_path="v0.avi")])
+    assert [Path(str(case.opened().path)).name for case in mkv] == ["v0.mkv", "v0.mp4"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("archive", ["clips_01.zip", "videos.tar", "videos.tar.part.aa"])
+def test_a_packed_archive_is_named_with_the_line_that_unpacks_it(archive: str, tmp_path: Path, tiny: Path) -> None:
+    home = tmp_path / "the folder's name"
+    make_longvideobench(home, tiny)
+    packed, films = home / archive, sorted((home / "videos").iterdir())
+    if archive.endswith(".zip"):
+        for number, film in enumerate(films):  # two archives, one line
+            with zipfile.ZipFile(home / f"clips_0{number}.zip", "w") as zipped:
+                zipped.write(film, f"videos/{film.name}")
+    else:
+        with tarfile.open(home / "videos.tar", "w") as tar:
+            tar.add(home / "videos", "videos")
+    if ".part" in archive:
+        whole = (home / "videos.tar").read_bytes()
+        (home / "videos.tar").unlink()
+        packed.write_bytes(whole[:5000])
+        packed.with_suffix(".ab").write_bytes(whole[5000:])
+    shutil.rmtree(home / "videos")
+    with pytest.warns(UserWarning, match="is still packed") as caught:
+        assert len(ak.benchmarks.longvideobench(home)) == 0
+    if archive.endswith(".zip") and shutil.which("unzip") is None:
+        pytest.skip("unzip is not installed")
+    command = str(caught.list[-1].message).partition("this unpacks it: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    assert len(ak.benchmarks.longvideobench(home)) == 2
+
+
+def test_packed_subtitles_are_named_only_to_those_who_want_them(
+    tmp_path: Path, tiny: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    make_videomme(tmp_path, tiny)
+    with zipfile.ZipFile(tmp_path / "subtitle.zip", "w") as zipped:
+        zipped.writestr("subtitle/fFjv93ACGo0.srt", "1\n00:00:01,000 --> 00:00:02,000\nHi\n")
+    ak.benchmarks.videomme(tmp_path, subtitles=False)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match=r"subtitle\.zip is still packed"):
+        ak.benchmarks.videomme(tmp_path)
+    with zipfile.ZipFile(tmp_path / "subtitle.zip") as zipped:
+        zipped.extractall(tmp_path)
+    recwarn.clear()
+    assert ak.benchmarks.videomme(tmp_path)[0].facts["subtitles"] and not recwarn.list
+
+
+def test_questions_are_asked_once_and_keep_their_names_whatever_videos_are_missing(tmp_path: Path, tiny: Path) -> None:
+    make_longvideobench(tmp_path, tiny)
+    rows = json.loads((tmp_path / "lvb_val.json").read_text())
+    with pytest.warns(UserWarning, match="1 questions are listed twice and asked once, as Row 2"):
+        assert len(ak.benchmarks.longvideobench(tmp_path, rows=[*rows, rows[0]])) == 2
+    rows = [{**row, "id": None} for row in rows]
+    whole = [case.question.id for case in ak.benchmarks.longvideobench(tmp_path, rows=rows)]
+    (tmp_path / "videos" / rows[0]["video_path"]).unlink()
+    with pytest.warns(UserWarning, match="1 videos are missing"):
+        assert [case.question.id for case in ak.benchmarks.longvideobench(tmp_path, rows=rows)] == whole[1:]
+
+
+def test_bad_rows_are_left_out_on_request_and_reported(tmp_path: Path, tiny: Path) -> None:
+    make_longvideobench(tmp_path, tiny)
+    rows = json.loads((tmp_path / "lvb_val.json").read_text())
+    invalid = [{**rows[0], "id": "x", "correct_choice": 9}, {**rows[0], "id": "y", "candidates": []}]
+    with pytest.raises(InputError, match="Row 1: "):
+        ak.benchmarks.longvideobench(tmp_path, rows=[rows[0], *invalid, rows[1]])
+    with ak.benchmarks.skip_bad() as bad:
+        bench = ak.benchmarks.longvideobench(tmp_path, rows=[rows[0], *invalid, rows[1]])
+    assert [case.question.id for case in bench] == ["v0_0", "v1_0"]
+    assert [sentence.partition(":")[0] for sentence in bad] == ["Row 1", "Row 2"]

@@ -1,6 +1,7 @@
 """The command line as a subprocess: its output, error messages and exit status."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,25 +49,23 @@ def test_ask_a_served_model(film_file: Path, in_tmp: Path) -> None:
     assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
 
 
-def test_each_film_of_a_folder_has_a_row_and_the_same_line_asks_nothing_again(in_tmp: Path) -> None:
-    folder = in_tmp / "night"
-    folder.mkdir()
-    for number in range(3):
-        make_video(folder / f"{number}.mp4", frames=50, first=60 * number)
+def test_each_film_of_a_folder_has_a_row_and_the_same_line_asks_nothing_again(
+    in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["0.mp4", "1.mp4"]
+    for number, name in enumerate(names):
+        make_video(in_tmp / "night" / name, frames=50, first=60 * number)
     with loopback() as server:
-        line = ["ask", "night", "What is it?", *CHOICES, "--cell", "32", "--each", "rows.csv"]
+        line = ["ask", "night", "What is it?", *CHOICES, "--cell", "32", "--calls", "6", "--each", "rows.csv"]
         line += ["--model", server.url, "loop"]
-        first = atlaskit(*line, cwd=in_tmp)
+        assert main(line) == 0
         asked = len(server.bodies)
-        second = atlaskit(*line, cwd=in_tmp)
-        assert len(server.bodies) == asked > 0, "the second run makes no call"
-        alone = atlaskit(*["ask", "night/0.mp4", *line[2:]], cwd=in_tmp)
-    assert first.returncode == second.returncode == 0, first.stderr
-    assert [text.split(":")[0] for text in first.stdout.splitlines()[:3]] == ["0.mp4", "1.mp4", "2.mp4"]
+        assert main(line) == 0 and len(server.bodies) == asked > 0, "the second run makes no call"
+        assert [text.split(":")[0] for text in capsys.readouterr().out.splitlines()[:2]] == names
+        assert main(["ask", "night/0.mp4", *line[2:]]) == 2 and "is one video" in capsys.readouterr().err
     rows = tables.load(in_tmp / "rows.csv")
-    assert rows["video"].tolist() == ["0.mp4", "1.mp4", "2.mp4"] and rows["score"].isna().all()
-    assert RunTable(in_tmp / "rows.csv").rows["outcome"].tolist() == ["answered"] * 3
-    assert alone.returncode == 2 and "is one video" in alone.stderr
+    assert rows["video"].tolist() == names and rows["score"].isna().all()
+    assert RunTable(in_tmp / "rows.csv").rows["outcome"].tolist() == ["answered"] * 2
 
 
 @pytest.mark.parametrize(
@@ -109,6 +108,7 @@ def broken(film_file: Path, in_tmp: Path) -> Path:
     (in_tmp / "text.mp4").write_text("plain text\n" * 99)
     (in_tmp / "text.srt").write_text("plain text\n" * 99)
     (in_tmp / "file").write_text("")
+    os.mkfifo("pipe")
     make_sound_file(in_tmp / "song.m4a")
     speaking_video(in_tmp / "talk.mkv", [(1.0, "one")], 3)
     Cache("cache").put("reply:1:x", b"paid")
@@ -117,6 +117,18 @@ def broken(film_file: Path, in_tmp: Path) -> Path:
 
 INPUT_ERRORS: list[tuple[list[str], str]] = [
     (["ask", "missing.mp4", "What?", *CHOICES], "There is no file missing.mp4"),
+    (["ask", "FILM", "Who?", "--choice", "Ann", "--choice", "Ann"], "The choice 'Ann' is there twice"),
+    (["ask", "FILM", "Who?", "--usd", "1"], "--usd needs the prices of tokens: add --prices"),
+    (["ask", "FILM", "Who?", "--prices", "prompt=1,completion=2"], "--prices is for a limit in US dollars"),
+    (["ask", "FILM", "Who?", "--seconds", "0"], "must be above 0 seconds; got 0"),
+    (["ask", "FILM", "Who?", "--language", "en"], "no subtitle track"),
+    (["ask", "", "Who?", *CHOICES], "The name of the file is empty"),
+    (["frame", "x" * 5000, "1", "f.png"], "No file has a name of more than 255 bytes"),
+    (["browse", ""], "argument rows: must name a file or a folder; got an empty text"),
+    (["demo", "--cache", "file/cache"], "cannot be opened"),
+    (["run", "--data", "missing", "--model", "oracle"], "--data names a folder, and there is none: missing"),
+    (["evaluate", "cache", "--model", "m"], "cache is not a file: name one of"),
+    (["cache", "import", "pipe"], "it is no regular file"),
     (["ask", "text.mp4", "What?", *CHOICES], "not a video"),
     (["ask", "header.mp4", "What?", *CHOICES], "truncated"),
     (["ask", "song.m4a", "What?", *CHOICES], "only sound"),
@@ -125,12 +137,10 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
     (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be opened"),
     (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none", "--max-depth", "77"], "D_max"),
     (["ask", "FILM", "What?", *CHOICES, "--within", "1:75", "9"], "'1:75' is not a time: write 65, 65.5, 1:05"),
-    (["ask", "FILM", "What?", *CHOICES, "--evidence", "run.avi"], "--evidence must end in .jpg or .png"),
     (["frame", "FILM", "-1", "f.png"], "is not a time: write 65"),
     (["ask", "FILM", "What?", "--seconds", "soon"], "'soon' is not a time"),
     (["view", "https://youtu.be/x", "o.png"], "yt-dlp"),
     (["view", "file://server/x.mp4", "o.png"], "copy it here"),
-    (["frame", "FILM", "1", "file/f.png"], "cannot be written"),
     (["view", "FILM", "f.png", "--open", "3", "5"], "Expand cannot take cell 5 here; the cells it can take: none"),
     (["run", "missing.ipynb", "--model", "oracle"], "There is no notebook missing.ipynb"),
     ([*EVALUATE, "videomme", "--model", "m"], "videomme needs its folder"),
@@ -150,19 +160,15 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
     (["run", "--model", "http://h/v1", "a", "--max-tokens", "0"], "--max-tokens is a whole number"),
     (["cache", "stats", "--cache", "nowhere"], "There is no cache in nowhere"),
     (["cache", "prune", "--older-than", "-1"], "must be a number of at least 0"),
-    (["cache", "export", "file/x.jsonl.xz"], "cannot be written"),
     (["cache", "export", "x.jsonl.xz", "--run", "cache/entries/cache.db"], "not valid JSON"),
     (["cache", "import", "text.srt"], "cannot be read as a recording"),
     (["mcp", "--root", "absent"], "--root names a folder"),
     (["mcp", "--k", "1"], "at least 2×2"),
     (["mcp", "--cell", "5000"], "at most 8192 pixels"),
-    (["mcp", "--calls", "0"], "calls"),
     (["mcp", "--dialect", "openai"], "name the model with --model"),
-    ([*HEAR, "--out", "a.txt"], "--out must end in .srt"),
-    ([*HEAR, "--out", "no/such/folder/a.srt"], "there is no such folder"),
     ([*HEAR, "--language", "klingonish"], "A language is a code or a name"),
     ([*HEAR, "--audio-track", "7"], "There is no audio_track 7: talk.mkv has the sound tracks 0"),
-    ([*HEAR, "--parallel", "0"], "parallel is a whole number, at least 1"),
+    ([*HEAR, "--parallel", "0"], "--parallel: must be a whole number from 1; got 0"),
 ]
 """Arguments of commands, and what the line about them says."""
 
@@ -189,30 +195,28 @@ def test_an_input_error_is_one_line(
     assert KEY not in told and not Path("nowhere").exists()
 
 
+def test_a_full_disk_and_a_closed_pipe_end_in_one_sentence(film_file: Path, in_tmp: Path) -> None:
+    command = [sys.executable, "-m", "atlaskit", "frame", str(film_file), "1", "f.png"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "atlaskit: the disk is full: make room, and run the command again.\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "") and Path("f.png").exists()
+
+
 @pytest.mark.long
 def test_several_methods_are_evaluated_in_one_table_and_compared(
     in_tmp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [
         *EVALUATE,
-        *[
-            "atlasworld",
-            "--load",
-            "minutes",
-            "1",
-            "--load",
-            "drawn",
-            "true",
-            "--oracle",
-            "0.1",
-            "--first",
-            "3",
-            "--set",
-            "size",
-            "32",
-        ],
+        "atlasworld",
+        *["--load", "minutes", "1", "--load", "drawn", "true", "--oracle", "0.1", "--first", "3"],
     ]
-    arguments += ["--prices", "prompt=0.5,completion=3"]
+    arguments += [*["--set", "size", "32", "--prices", "prompt=0.5,completion=3"]]
     assert main([*arguments, "--method", "retrieval"]) == 0
     assert main([*arguments, "--method", "blind", "retrieval", "blind"]) == 0
     printed = capsys.readouterr().out

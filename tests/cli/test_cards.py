@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import atlaskit as ak
 from atlaskit.__main__ import main
 from atlaskit.caching.files import read_whole
 from atlaskit.cli import evaluate
+from atlaskit.cli.tables import command_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation import tables
 from atlaskit.models.http import Endpoint
@@ -81,50 +83,28 @@ def test_a_card_keeps_the_parts_of_a_model_that_was_named_in_one_word(asked: lis
     words = f"{ADDRESS} mine --no-thinking --key-env {OTHER} --max-tokens 700"
     options = ["evaluate", "atlasworld", "--load", "worlds", "1", "--model", words, "--out", "rows.csv"]
     assert main(options) == 2
-    kept = tables_command(asked[0])
+    kept = command_of(Namespace(seed=0, no_subtitles=False), asked[0])
     assert kept == {"model": [ADDRESS, "mine"], "max_tokens": 700, "thinking": False, "seed": 0}
     asked.clear()
     assert main(["evaluate", "--like", write_card({**COMMAND, **kept}), "--out", "rows.csv"]) == 2
     assert (asked[0].name, asked[0].thinking, asked[0].max_tokens, asked[0].key_env) == ("mine", False, 700, "")
 
 
-def tables_command(spec: ModelSpec) -> dict[str, Any]:
-    from argparse import Namespace
+ODD_FIELDS: dict[str, list[Any]] = {
+    **{"benchmark": ["nothing", ["atlasworld"]], "root": ["a\0b"], "where": [[[]]], "load": [[["worlds"]]]},
+    **{"first": [True], "hours": [1e308], "method": [["video-rlm", "no such method"]], "model": [{"a": 1}]},
+    **{"settings": ["vlm"], "extra_body": [[1]], "oracle": ["0.1"], "scouts": [[1]], "k": [[8]], "search": ["worst"]},
+}
 
-    from atlaskit.cli.tables import command_of
 
-    return command_of(Namespace(seed=0, no_subtitles=False), spec)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("benchmark", "nothing"),
-        ("benchmark", ["atlasworld"]),
-        ("root", "a\0b"),
-        ("where", [[]]),
-        ("load", [["worlds"]]),
-        ("first", True),
-        ("hours", 1e308),
-        ("method", ["video-rlm", "no such method"]),
-        ("model", {"a": 1}),
-        ("settings", "vlm"),
-        ("extra_body", [1]),
-        ("oracle", "0.1"),
-        ("scouts", [1]),
-        ("k", [8]),
-        ("search", "worst"),
-    ],
-    ids=str,
-)
-def test_odd_fields_of_a_card_end_in_a_sentence(
-    in_tmp: Path, field: str, value: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    card = write_card({**COMMAND, "oracle": 0.0, field: value})
-    with pytest.raises(SystemExit) as ended:
-        main(["evaluate", "--like", card, "--out", "rows.csv"])
-    told = capsys.readouterr().err
-    assert ended.value.code == 2 and len(told.splitlines()) == 1 and field in told, told
+def test_odd_fields_of_a_card_end_in_a_sentence(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for field, values in ODD_FIELDS.items():
+        for value in values:
+            card = write_card({**COMMAND, "oracle": 0.0, field: value})
+            with pytest.raises(SystemExit) as ended:
+                main(["evaluate", "--like", card, "--out", "rows.csv"])
+            told = capsys.readouterr().err
+            assert ended.value.code == 2 and len(told.splitlines()) == 1 and field in told, told
 
 
 def test_devices_and_pipes_are_refused_at_once(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,13 @@
-"""`atlaskit demo`, and what the commands find beside a film."""
+"""`atlaskit demo` and `transcribe`, and the subtitles that commands find beside a film."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.answering import answering
 from support.datasets import put
+from support.loopback import Loop, loopback
+from support.speaking import speaking_video, transcription
 
 from atlaskit.__main__ import main
 from atlaskit.evaluation import tables
@@ -35,6 +38,13 @@ def test_one_command_makes_a_film_asks_and_says_what_to_try(
     assert "film.srt" not in capsys.readouterr().out
     rows = tables.load("questions.rows.csv")
     assert 1 <= len(rows) <= 10 and rows["video"].unique().tolist() == ["film.mp4"]
+    (home / "shown" / "questions.csv").write_text("mine")
+    assert main(["demo", "--out", "shown"]) == 0
+    assert (home / "shown" / "questions.csv").read_text() == "mine", "a person may have changed it"
+    (home / "film.mp4").write_text("mine")
+    assert main(["demo", "--out", "."]) == 2
+    assert "film.mp4 is there already and is not the demo's" in capsys.readouterr().err
+    assert (home / "film.mp4").read_text() == "mine" and not (home / "run.html").exists()
 
 
 def test_the_subtitles_beside_a_film_are_read_and_told(
@@ -67,7 +77,26 @@ def test_the_file_beside_a_film_is_the_one_that_players_take(home: Path) -> None
     assert subtitles_beside(home / "no" / "match.mp4") is None
 
 
-def test_the_same_choice_twice_is_refused_before_a_call(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["ask", "match.mp4", "Who?", "--choice", "Ann", "--choice", "Ann", "--model", "http://127.0.0.1:9/v1"]
-    assert main(line) == 2
-    assert capsys.readouterr().err.startswith("atlaskit: The choice 'Ann' is there twice")
+SPOKEN = [(1.0, "one"), (3.0, "five")]
+
+
+@pytest.fixture
+def server(in_tmp: Path, short_pauses: None) -> Iterator[Loop]:
+    speaking_video(in_tmp / "talk.mkv", SPOKEN, 5)
+    with loopback() as running:
+        running.answer = transcription
+        yield running
+
+
+def test_the_lines_are_written_beside_the_caller_and_told(
+    server: Loop, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
+    told = capsys.readouterr().err
+    assert "org/tones hears talk.mkv" in told and "talk.tones.srt: 2 lines heard by org/tones\n" in told
+    expected = "1\n00:00:01,000 --> 00:00:01,400\none\n\n2\n00:00:03,000 --> 00:00:03,400\nfive\n"
+    assert (in_tmp / "talk.tones.srt").read_text() == expected
+
+    assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
+    assert "talk.tones.srt: 2 lines" in capsys.readouterr().err and len(server.bodies) == 1
+    assert [path.name for path in in_tmp.glob("*.srt")] == ["talk.tones.srt"]

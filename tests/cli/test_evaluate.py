@@ -38,6 +38,10 @@ def test_an_estimate_comes_before_the_money(capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_total_that_is_reached_leaves_a_table_and_a_sentence(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert main([*RUN, "--total-calls", "1", "--parallel", "1", "--out", "rows.csv"]) == 1
+    told = capsys.readouterr().err
+    assert "0 of 6 questions are finished" in told and "so far are in" not in told
+    assert not list(home.glob("rows*"))
     assert main([*RUN, "--total-calls", "12", "--parallel", "1", "--out", "rows.csv"]) == 1
     told = capsys.readouterr().err
     assert "The total of 12 calls is reached" in told and "with a larger total continues" in told
@@ -47,13 +51,6 @@ def test_a_total_that_is_reached_leaves_a_table_and_a_sentence(capsys: pytest.Ca
     assert not list(home.glob("*.so-far.*")), "the whole table has all of them"
     rows = tables.load("rows.csv")
     assert rows.loc[rows["id"].isin(some["id"]), "calls_paid"].sum() == 0
-
-
-def test_a_total_without_room_for_a_question_leaves_a_sentence(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    assert main([*RUN, "--total-calls", "1", "--parallel", "1", "--out", "rows.csv"]) == 1
-    told = capsys.readouterr().err
-    assert "0 of 6 questions are finished" in told and "so far are in" not in told
-    assert not list(home.glob("rows*"))
 
 
 def test_the_rows_so_far_are_in_a_file_that_is_followed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +93,7 @@ def test_a_card_given_back_repeats_the_table_and_options_win(capsys: pytest.Capt
     assert "0 model calls paid now" in capsys.readouterr().out
     assert main(["compare", "rows.csv", "again.csv"]) == 0
     printed = capsys.readouterr().out
-    assert "Difference +0.000: 95 % from -0.842 to +0.842, p = 1: not to be told from none." in printed
+    assert "Difference +0.000: 95 % from -0.842 to +0.842, p = 1: not significant." in printed
     assert "All settings that both have are the same." in printed
     assert main(["evaluate", "--k", "8", "--like", "rows.csv.json", "--first", "4", "--out", "k8.csv"]) == 0
     capsys.readouterr()
@@ -141,5 +138,8 @@ def test_bad_rows_are_reported_and_left_out(tmp_path: Path, capsys: pytest.Captu
     line = ["evaluate", "longvideobench", "--root", "data", "--model", "http://127.0.0.1:9/v1", "m", "--out", "r.csv"]
     assert main(line) == 2
     assert "row 2: " in capsys.readouterr().err
+    (tmp_path / "r.csv").write_text("an earlier table")
     assert main([*line, "--skip-bad"]) == 1
-    assert "left out: " in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "left out: " in told and "no question was answered; the rows are in r.so-far.csv" in told
+    assert (tmp_path / "r.csv").read_text() == "an earlier table", "it stays if no question is answered"

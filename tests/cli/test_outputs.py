@@ -1,17 +1,37 @@
-"""What a command writes is checked before anything is opened or paid, and written whole."""
+"""Files to write are checked before anything is paid, and the examples of `--help` work."""
 
+import argparse
 import os
+import shlex
+import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.commands import commands
+from support.loopback import loopback
 
-from atlaskit.__main__ import main
+from atlaskit.__main__ import _parser, main
 from atlaskit.caching import files
 from atlaskit.caching.files import check_writable, write_whole
+from atlaskit.cli.model import joined_words
 from atlaskit.cli.outputs import Output
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command that can be run: `ask`, `cache`, `cache stats`, …"""
+    return dict(_inside(_parser(), ""))
+
+
+def _inside(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    if parser.get_default("run") is not None:
+        yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, each in action.choices.items():
+                yield from _inside(each, f"{name} {word}".strip())
+
 
 COMMANDS = {
     "demo": ["demo"],
@@ -67,6 +87,7 @@ SUFFIXES = sorted({suffix for _, output in outputs() for suffix in output.suffix
 def test_a_wrong_output_is_told_before_anything_is_opened(
     nothing_runs: None, capsys: pytest.CaptureFixture[str], command: str, output: Output
 ) -> None:
+    wrong = {"file": "is a file: name a folder", "file/inner": "there is no folder", "/proc/none": "cannot be written"}
     if output.suffixes:
         suffix = output.suffixes[0]
         wrong = {
@@ -78,12 +99,6 @@ def test_a_wrong_output_is_told_before_anything_is_opened(
         }
         if not output.makes_folder:
             wrong[f"nowhere/out{suffix}"] = "cannot be written: there is no such folder"
-    else:
-        wrong = {
-            "file": "is a file: name a folder",
-            "file/inner": "there is no folder",
-            "/proc/none": "cannot be written",
-        }
     for path, sentence in wrong.items():
         assert main(arguments(command, output, path)) == 2, path
         told = capsys.readouterr().err
@@ -132,3 +147,27 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     finally:
         os.umask(old_mask)
     assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o640, "as any new file"
+
+
+def examples(command: str) -> list[list[str]]:
+    """Return the examples of a command as the shell would split them."""
+    text = (commands()[command].epilog or "").replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  atlaskit ")]
+
+
+@pytest.mark.parametrize("command", sorted(name for name in commands() if " " not in name))
+def test_every_command_has_examples_that_are_valid(command: str) -> None:
+    found = examples(command)
+    assert found and all(words[0] == command for words in found)
+    for words in found:
+        assert _parser().parse_args(joined_words(words)).run
+
+
+def test_examples_of_the_cache_are_run(film_file: Path, in_tmp: Path) -> None:
+    shutil.copy(film_file, "match.mp4")
+    with loopback() as server:
+        asking = ["ask", "match.mp4", "Who wins?", "--cell", "32", "--calls", "4", "--model", server.url, "loop"]
+        assert main([*asking, "--save", "result.json"]) == 0
+    for words in examples("cache"):
+        assert main(words) == 0, words
+    assert Path("run.jsonl.xz").is_file()

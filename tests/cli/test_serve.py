@@ -54,6 +54,27 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A machine with a GPU and vLLM but without weights; a start ends where vLLM would run."""
+
+    def go_on(build: str) -> str:
+        raise ServerError("it went on")
+
+    module = "atlaskit.models.serving.install"
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-gpu")
+    monkeypatch.setattr("atlaskit.models.serving.server.free_gpu", lambda: None)
+    monkeypatch.setattr(f"{module}.missing_in", lambda build: None)
+    monkeypatch.setattr(f"{module}.interpreter", go_on)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    return module
+
+
+def words_of(name: str, *words: str) -> list[str]:
+    return ["serve", name, "--port", str(free_port()), *words]
+
+
 @pytest.mark.parametrize(
     ("words", "answer", "told"),
     [
@@ -67,19 +88,15 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
+    install: str,
     words: list[str],
     answer: str | None,
     told: str,
 ) -> None:
-    def go_on(build: str) -> str:
-        raise ServerError("it went on")
-
-    install = "atlaskit.models.serving.install"
     monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-cpu")
     monkeypatch.setattr(f"{install}.missing_in", lambda build: tmp_path / "venv")
-    monkeypatch.setattr(f"{install}.interpreter", go_on)
     monkeypatch.setattr("sys.stdin", io.StringIO() if answer is None else Terminal(answer))
-    assert main(["serve", "Qwen/Qwen3-VL-2B-Instruct", "--port", str(free_port()), *words]) == 2
+    assert main(words_of("Qwen/Qwen3-VL-2B-Instruct", *words)) == 2
     said = capsys.readouterr().err
     assert told in said
     if not words:
@@ -91,22 +108,10 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
     ("name", "size"), [("Qwen/Qwen3-VL-2B-Instruct", "4 GB"), ("someone/model", "of a size that is not known here")]
 )
 def test_no_download_begins_unasked_or_untold(
-    name: str, size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    name: str, size: str, install: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Also where there is a GPU, and vLLM is installed."""
-
-    def go_on(build: str) -> str:
-        raise ServerError("it went on")
-
-    install = "atlaskit.models.serving.install"
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-gpu")
-    monkeypatch.setattr(f"{install}.missing_in", lambda build: None)
-    monkeypatch.setattr(f"{install}.interpreter", go_on)
-    monkeypatch.setattr("atlaskit.models.serving.server.free_gpu", lambda: None)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
     told = f"The weights of {name}, {size}, are not on this machine: they will be downloaded."
-    assert main(["serve", name, "--port", str(free_port())]) == 2
+    assert main(words_of(name)) == 2
     said = capsys.readouterr().err
     assert told in said and "Pass --yes" in said and "it went on" not in said
     with pytest.raises(ServerError, match="it went on"):
@@ -115,5 +120,5 @@ def test_no_download_begins_unasked_or_untold(
     weights = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "x"
     weights.mkdir(parents=True)
     (weights / "model.safetensors").touch()
-    assert main(["serve", name, "--port", str(free_port())]) == 2
+    assert main(words_of(name)) == 2
     assert "downloaded" not in capsys.readouterr().err

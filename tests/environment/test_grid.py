@@ -83,6 +83,8 @@ def test_invalid_grids_indices_and_times_are_refused() -> None:
         Grid(0, 1, 2).parent()
     with pytest.raises(InputError, match="outside"):
         Grid(0, 1, 2).cell_at(1.0)
+    with pytest.raises(InputError, match="cannot be shifted by cells of depth 2"):
+        Grid(0.0, 600.0, 4, (1,), shift=(2, 1))
 
 
 @given(duration_s=st.floats(0.5, 40_000.0), k=st.integers(2, 9), data=st.data())
@@ -98,8 +100,3 @@ def test_a_shifted_grid_looks_between_the_frames(duration_s: float, k: int, data
     assert shifted.expand(0).parent() == shifted
     with pytest.raises(InputError, match="no parent that contains it"):
         shifted.parent()
-
-
-def test_what_cannot_be_shifted() -> None:
-    with pytest.raises(InputError, match="cannot be shifted by cells of depth 2"):
-        Grid(0.0, 600.0, 4, (1,), shift=(2, 1))

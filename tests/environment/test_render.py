@@ -1,8 +1,7 @@
-"""Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys), also of native cells."""
+"""Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys); the law of native cells."""
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.render import Frame, Sheet, Still, View, view, with_look
 from atlaskit.environment.tiles import FLATTEST, SHORTEST_PX, Look, read_tiles
-from atlaskit.errors import FrameError, InputError
-from atlaskit.video.readers import LETTERBOX, Pixels
+from atlaskit.errors import InputError
+from atlaskit.video.readers import LETTERBOX
 from atlasworld import World
 
 
@@ -120,22 +119,15 @@ def test_a_frame_shows_what_the_still_does_in_the_size_of_a_cell(world: World, c
     [
         *(("16 pixels", {"cell": 8}), (r"16 pixels wide; got 64\.5", {"cell": 64.5}), ("fit is", {"fit": "crop"})),
         ("labels is", {"labels": "all"}),
-        *(("patch is a whole number, at least 1", {"patch": each}) for each in (0, -32, 1.5, True)),
-        ("patch is a whole number, at least 1", {"fit": "contain", "patch": 0}),
+        *(("patch is a whole number, at least 1", {"patch": each}) for each in (0, 1.5, True)),
+        ("8192", {"cell": 2100}),
     ],
 )
 def test_an_impossible_look_is_refused(message: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=message):
-        Look(**wrong)
-
-
-def test_invalid_views_are_refused(cache: Cache) -> None:
-    with pytest.raises(InputError, match="8192"):
-        View(Flat(), Grid(0, 16, 45), Look(330), cache=cache)
+        View(Flat(), Grid(0, 16, 4), Look(**wrong))
     with pytest.raises(InputError, match="runs from 0"):
-        View(Flat(), Grid(0, 17, 2), cache=cache)
-    with pytest.raises(InputError, match="K = 1"):
-        view(Flat(), k=1, cache=cache)
+        View(Flat(), Grid(0, 17, 2))
 
 
 sides = st.integers(1, 8000)
@@ -143,14 +135,6 @@ shapes = st.one_of(st.tuples(sides, sides), st.sampled_from([(1920, 1080), (640,
 cells = st.integers(16, 640)
 patches = st.one_of(st.sampled_from([14, 28, 32, 48, 56, 64]), st.integers(1, 200))
 few = st.integers(1, 12)
-
-
-class Clock(Flat):
-    """A video that is the redder the later it is."""
-
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        width, height = size or self.size
-        return [np.full((height, width, 3), (round(15 * time_s), 60, 120), np.uint8) for time_s in times_s]
 
 
 @given(shapes, cells, few, few, patches)
@@ -190,19 +174,6 @@ def test_all_of_the_frame_is_visible(shape: tuple[int, int], cell: int, k: int, 
     assert np.abs(rest - LETTERBOX).max(initial=0) < 30
 
 
-@pytest.mark.parametrize(("shape", "patch"), [((320, 180), 14), ((180, 320), 32)])
-def test_a_cell_lies_where_its_number_says(shape: tuple[int, int], patch: int, cache: Cache) -> None:
-    """A pixel's share of the image's width and height gives its cell, as a click on it does."""
-    shown = View(Clock(shape), Grid(0, 16, 4), Look(64, "native", patch), cache=cache)
-    pixels = np.asarray(shown.image).astype(int)
-    assert pixels.shape[1::-1] == shown.size
-    for y, x in np.ndindex(12, 12):
-        share_y, share_x = (y + 0.5) / 12, (x + 0.5) / 12
-        cell = shown.cells[int(share_y * 4) * 4 + int(share_x * 4)]
-        pixel = pixels[int(share_y * shown.size[1]), int(share_x * shown.size[0])]
-        assert abs(pixel[0] - 15 * cell.midpoint_s) < 7, (x, y)
-
-
 def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cache) -> None:
     base = View(Flat(), Grid(0, 16, 8), Look(320, "native"), cache=cache)
     by_patch = {patch: with_look(base, patch=patch) for patch in (32, 16, 56)}
@@ -214,10 +185,5 @@ def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cac
     pad = Scratchpad().add([Evidence(1.0, 0.0, 2.0, "x", 0.5)])
     sheets = {patch: Sheet(Flat(), pad, Look(320, "native", patch), cache=cache) for patch in (32, 64, 28)}
     assert sheets[32].key == sheets[64].key != sheets[28].key
-    for fit in ("contain", "stretch"):
-        for other in (28, 56):
-            assert with_look(base, fit=fit, patch=other).key == with_look(base, fit=fit).key
-            assert (
-                Sheet(Flat(), pad, Look(320, fit, other), cache=cache).key
-                == Sheet(Flat(), pad, Look(320, fit), cache=cache).key
-            )  # type: ignore[arg-type]
+    square = with_look(base, fit="contain")
+    assert with_look(square, patch=56).key == square.key, "square cells have no patches"

@@ -1,4 +1,4 @@
-"""The diagnosis of wrong answers: each rule, on a run whose truth is known."""
+"""Promise: each failure mode is a rule, on a run whose truth is known."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.evaluation.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, table
+from atlaskit.evaluation.diagnosis import COLUMNS, MODES, MOST_SHOWN, Diagnosis, diagnose, table
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlasworld import Oracle, World
@@ -39,26 +39,16 @@ def right(world: World, cache: Cache) -> Result:
     return run(world, cache, next(question for question in world.questions if question.category == "S2O"))
 
 
-def wrongly_answered(result: Result) -> Result:
-    """Return the same run with a wrong answer."""
-    assert isinstance(result.question.answer, int)
-    return replace(result, prediction=(result.question.answer + 1) % len(result.question.choices))
-
-
-def mistaken_evidence(result: Result) -> Scratchpad:
-    """Return evidence outside every position that holds the answer."""
-    assert not any(start_s <= 0.5 < end_s for start_s, end_s in result.question.positions_s)
-    return Scratchpad().add([Evidence(0.5, 0.0, 1.0, "something", 0.9)])
-
-
 def test_a_right_answer_has_no_failure_mode(right: Result, cache: Cache) -> None:
     assert diagnose(right, cache) == Diagnosis((), (), (), False, False, "")
     assert str(diagnose(right, cache)) == "right: all moments that matter were kept"
 
 
 def test_each_mode_is_a_rule(right: Result, cache: Cache) -> None:
-    positions = right.question.positions_s
-    wrong, no_evidence = wrongly_answered(right), Scratchpad()
+    positions, answer = right.question.positions_s, right.question.answer
+    assert isinstance(answer, int) and not any(start_s <= 0.5 < end_s for start_s, end_s in positions)
+    wrong = replace(right, prediction=(answer + 1) % len(right.question.choices))
+    no_evidence, elsewhere = Scratchpad(), Scratchpad().add([Evidence(0.5, 0.0, 1.0, "something", 0.9)])
     without_views = Trace(right.trace.events[:1])
     cases = {
         "no answer": replace(right, prediction=None),
@@ -72,11 +62,8 @@ def test_each_mode_is_a_rule(right: Result, cache: Cache) -> None:
     assert set(cases) | {"text latching"} == set(MODES)
     assert found["perception"].overlooked == positions and found["perception"].unseen == ()
     assert found["navigation"].unseen == positions and found["navigation"].overlooked == ()
-    mistaken = diagnose(replace(wrong, evidence=mistaken_evidence(right), stop="sufficient"), cache)
-    assert (mistaken.mode, mistaken.mistaken) == ("perception", ("A",)), (
-        "mistaken evidence comes before premature sufficiency"
-    )
-    assert mistaken.premature
+    mistaken = diagnose(replace(wrong, evidence=elsewhere, stop="sufficient"), cache)
+    assert (mistaken.mode, mistaken.mistaken, mistaken.premature) == ("perception", ("A",), True)
 
 
 def test_the_answer_of_a_misleading_subtitle_is_text_latching(world: World, cache: Cache) -> None:
@@ -106,7 +93,7 @@ def test_failures_match_the_evaluation_and_make_no_further_call(world: World, ca
     assert set(failed["who"]) == {"weak"} and set(failed["mode"]) <= set(MODES)
     assert list(failed.columns) == list(table({}).columns) == list(COLUMNS)
     for failure in found:
-        assert len(failure.kept.scratchpad) <= SHOWN
+        assert len(failure.kept.scratchpad) <= MOST_SHOWN
         assert len(failure.truth.scratchpad) == len(set(failure.result.question.positions_s))
 
 

@@ -1,7 +1,4 @@
-"""Evaluations on a cluster of two Ray nodes give the rows of threads, also if a node is lost.
-
-The nodes are two raylets on this machine.
-"""
+"""Promise: a cluster of two Ray nodes gives the rows of threads, also if a node is lost."""
 
 import os
 import re
@@ -55,10 +52,6 @@ class Logged(aw.Oracle):
         return reply
 
 
-def requested(log: Path) -> list[str]:
-    return log.read_text().splitlines() if log.exists() else []
-
-
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, ...]:
     folder = tmp_path_factory.mktemp("w")
@@ -66,67 +59,48 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, ...]:
     return tuple(case for world in worlds for case in world.cases(drawn=True))
 
 
-@pytest.fixture(scope="module")
-def rows(cases: tuple[Case, ...]) -> pd.DataFrame:
-    """The rows that threads give."""
-    table = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=Cache(None), progress=False, **SETTINGS)
-    return table.drop(columns=OF_THE_RUN)
-
-
 def small_node() -> dict[str, Any]:
-    """Return the options of a small node.
+    """Return the options of a small node, with ports for its agents.
 
-    They set the ports of its agents: Ray waits only 15 seconds for ports that agents choose
-    themselves (ray-project/ray#65983), too short for a busy machine.
+    Ray waits only 15 seconds for ports that agents choose themselves (ray-project/ray#65983).
     """
-    agents = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
-    return {"object_store_memory": 80 << 20, "include_dashboard": False, **{name: free_port() for name in agents}}
+    ports = dict[str, int]()
+    for name in ("metrics_agent", "metrics_export", "dashboard_agent_listen", "runtime_env_agent"):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            ports[f"{name}_port"] = free.getsockname()[1]
+    return {"object_store_memory": 80 << 20, "include_dashboard": False, **ports}
 
 
-def pass_port_to_raylets(patch: pytest.MonkeyPatch) -> None:
-    """Pass one of the ports on to the raylet.
-
-    Ray 2.60 passes it to the agent only, so the raylet would wait all the same.
-    """
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A cluster of the driver's node, which runs no task, and of two nodes that do."""
+    import ray
     from ray._private import services
+    from ray.cluster_utils import Cluster
 
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_agent_register_timeout_ms", "300000")  # instead of 30 s, for the same reason
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)  # read by workers; agents start too late for it
     start = services.start_ray_process
 
     def start_with_port(command: list[str], process_type: str, *arguments: Any, **options: Any) -> Any:
+        """Pass the port on to the raylet too; Ray 2.60 passes it to the agent alone."""
         port = re.search(r"--listen-port=(\d+)", " ".join(map(str, command)))
         if process_type == "raylet" and port:
             command = [*command, f"--dashboard_agent_listen_port={port[1]}"]
         return start(command, process_type, *arguments, **options)
 
-    patch.setattr(services, "start_ray_process", start_with_port)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    """A cluster of the driver's node, which runs no task, and of two nodes that do."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_agent_register_timeout_ms", "300000")  # instead of 30 s, for the same reason
-        patch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)  # read by workers; agents start too late for it
-        pass_port_to_raylets(patch)
-        # Without the processes that start further nodes, and print the log of workers here.
-        unneeded = {"no_monitor": True, "include_log_monitor": False}
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **unneeded, **small_node()})
-        ray.init(address=cluster.address)
-        cluster.ours = {name: cluster.add_node(num_cpus=1, node_name=name, **small_node()) for name in ("one", "two")}
-        cluster.wait_for_nodes()
-        yield cluster
-        ray.shutdown()
-        cluster.shutdown()
+    monkeypatch.setattr(services, "start_ray_process", start_with_port)
+    # Without the processes that start further nodes, and print the log of workers here.
+    head = {"num_cpus": 0, "no_monitor": True, "include_log_monitor": False, **small_node()}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    ray.init(address=cluster.address)
+    cluster.ours = {name: cluster.add_node(num_cpus=1, node_name=name, **small_node()) for name in ("one", "two")}
+    cluster.wait_for_nodes()
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
 
 
 DRIVER = """
@@ -150,10 +124,16 @@ def test_below_uv_run_a_folder_is_not_sent(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
-    cluster: Any, cases: tuple[Case, ...], rows: pd.DataFrame, tmp_path: Path
+    cluster: Any, cases: tuple[Case, ...], tmp_path: Path
 ) -> None:
     """No reply that arrived is lost; those of the node that stays are returned to the driver."""
+    rows = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=Cache(None), progress=False, **SETTINGS)
+    rows = rows.drop(columns=OF_THE_RUN)
     log, tables = tmp_path / "log", list[pd.DataFrame]()
+
+    def requested() -> list[str]:
+        return log.read_text().splitlines() if log.exists() else []
+
     vlm, cache = partial(Logged, log=log, wait_s=0.5), Cache(tmp_path / "cache")
     options: dict[str, Any] = {"vlm": vlm, "engine": "ray", "parallel": 4, "cache": cache, "progress": False}
 
@@ -163,7 +143,7 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     deadline_s = time.monotonic() + 240
-    while len(requested(log)) < 12:
+    while len(requested()) < 12:
         assert thread.is_alive() and time.monotonic() < deadline_s
         time.sleep(0.02)
     assert {path.name for path in (tmp_path / "cache/nodes").iterdir()} == {"one", "two"}
@@ -171,17 +151,17 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
     thread.join(240)
     assert not thread.is_alive()
     pd.testing.assert_frame_equal(tables[0].drop(columns=OF_THE_RUN), rows)
-    repeated = sum(count - 1 for count in Counter(requested(log)).values())
+    repeated = sum(count - 1 for count in Counter(requested()).values())
     assert repeated <= 2 * 5, "for each of two questions, at most the calls in flight: one a worker, and the next probe"
 
-    before = requested(log)
+    before = requested()
     shutil.rmtree(tmp_path / "cache/nodes")  # as on other nodes, whose caches are empty
     again = evaluate(cases, **options, **SETTINGS)
     pd.testing.assert_frame_equal(again.drop(columns=OF_THE_RUN), rows)
-    assert again["calls_paid"].sum() == 0 and requested(log) == before
+    assert again["calls_paid"].sum() == 0 and requested() == before
 
     anew = evaluate(cases[:1], **{**options, "cache": cache.refreshing()}, **SETTINGS)
-    assert anew["calls_paid"].sum() == anew["calls"].sum() == len(requested(log)) - len(before) > 0
+    assert anew["calls_paid"].sum() == anew["calls"].sum() == len(requested()) - len(before) > 0
 
 
 def test_an_invalid_engine_or_setting_is_an_input_error(

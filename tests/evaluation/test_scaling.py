@@ -1,4 +1,4 @@
-"""Speed-ups by the number of workers: measurements, their cache, and the arithmetic.
+"""Promise: times by the number of workers are measured, cached and compared as the docs say.
 
 No test depends on how long anything takes.
 """
@@ -31,15 +31,6 @@ def oracle_world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def cases(oracle_world: World) -> tuple[Case, ...]:
     return oracle_world.cases(drawn=True)
-
-
-def measured(*rows: dict[str, Any]) -> pd.DataFrame:
-    """Return a table as by_workers measures it; columns that a row leaves out get defaults."""
-    defaults = {"id": "q", "score": 1.0, "calls": 10, "rounds": 2, "worker_calls": 4, "worker_seconds": 8.0}
-    filled = [{"seconds": 10.0, "serial_seconds": 2.0, **defaults, **row} for row in rows]
-    return pd.DataFrame(
-        [{"normalised_seconds": row["seconds"], "video": f"v{n}", **row} for n, row in enumerate(filled)]
-    )
 
 
 @pytest.mark.long
@@ -88,20 +79,10 @@ def test_a_repeated_measurement_makes_no_call_and_is_the_same(
 
 
 def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
-    table = measured(
-        {"workers": 1, "seconds": 10.0, "serial_seconds": 2.0, "worker_calls": 8, "worker_seconds": 8.0},
-        {"workers": 1, "seconds": 30.0, "serial_seconds": 6.0, "worker_calls": 24, "worker_seconds": 24.0, "calls": 30},
-        {"workers": 4, "seconds": 6.0, "serial_seconds": 2.0, "worker_calls": 8, "worker_seconds": 8.0},
-        {
-            "workers": 4,
-            "seconds": 10.0,
-            "serial_seconds": 2.0,
-            "worker_calls": 24,
-            "worker_seconds": 16.0,
-            "score": 0.0,
-        },
-    )
-    gains = speedup(table)
+    columns = ("workers", "seconds", "serial_seconds", "worker_calls", "worker_seconds", "calls", "score")
+    rows = [(1, 10.0, 2.0, 8, 8.0, 10, 1), (1, 30.0, 6.0, 24, 24.0, 30, 1), (4, 6.0, 2.0, 8, 8.0, 10, 1)]
+    table = pd.DataFrame([*rows, (4, 10.0, 2.0, 24, 16.0, 10, 0)], columns=columns)
+    gains = speedup(table.assign(normalised_seconds=table["seconds"], video=["v0", "v1", "v2", "v3"], rounds=2))
     assert list(gains.columns) == scaling.COLUMNS and gains["workers"].tolist() == [1, 4]
     assert gains["normalised_seconds"].tolist() == [20.0, 8.0] and gains["speedup"].tolist() == [1.0, 2.5]
     assert gains["serial_share"].tolist() == [0.2, 0.25]

@@ -1,4 +1,4 @@
-"""Statistics: intervals reach their stated coverage, and comparisons are paired."""
+"""Promise: intervals reach their stated coverage, and comparisons are paired."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import atlaskit as ak
 from atlaskit.errors import InputError
-from atlaskit.evaluation.intervals import exact_bounds, interval, paired
+from atlaskit.evaluation.intervals import exact_bounds, interval, interval_of_ratio, paired
 from atlaskit.evaluation.statistics import (
     COMPUTE,
     accuracy,
@@ -66,41 +66,19 @@ def test_an_interval_contains_its_mean_and_is_reproducible(seed: int, videos: in
     assert mean.mean == pytest.approx(values.mean())
 
 
-def test_one_video_has_no_interval() -> None:
-    mean = interval([1.0, 0.0], ["a", "a"])
-    assert mean.mean == 0.5 and math.isnan(mean.low) and math.isnan(mean.high)
-
-
-def test_constant_values_have_the_exact_binomial_interval() -> None:
+def test_one_video_has_no_interval_and_constant_values_the_exact_binomial_one() -> None:
+    assert str(interval([1.0, 0.0], ["a", "a"])) == "Interval(mean=0.5, low=nan, high=nan)"
     mean = interval([1.0] * 6, ["a", "a", "b", "b", "c", "c"])
     assert mean == (1.0, pytest.approx(0.025 ** (1 / 3)), 1.0)  # Clopper and Pearson, three trials
     assert interval([0.0] * 3, ["a", "b", "c"]) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 3)))
 
 
-@pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.0, 1.0), (1.0, 0.0)])
-def test_equal_differences_have_bounds_on_the_side_where_they_can_differ(first: float, second: float) -> None:
+@pytest.mark.parametrize("mean", [0.0, 1.0, -1.0])
+def test_equal_differences_have_bounds_on_the_side_where_they_can_differ(mean: float) -> None:
     most = 1 - 0.025 ** (1 / 3)  # Clopper and Pearson: no video of three differs
-    keys = {"id": ["1", "2", "3"], "video": ["a", "b", "c"]}
-    tables = [pd.DataFrame({**keys, "score": score, "right": score > 0.5}) for score in (first, second)]
-    found = compare(*tables)
-    mean = second - first
     low, high = mean - (1 + mean) * most, mean + (1 - mean) * most
-    assert (found.difference, found.low, found.high) == pytest.approx((mean, max(-1.0, low), min(1.0, high)))
-
-
-@pytest.mark.parametrize(
-    ("successes", "trials", "level", "low", "high"),
-    [
-        (0, 10, 0.95, 0.0, 0.3085),
-        (1, 10, 0.95, 0.0025, 0.4450),
-        (10, 100, 0.95, 0.0490, 0.1762),
-        (10, 10, 0.99, 0.5887, 1.0),
-    ],
-)
-def test_exact_bounds_are_those_of_clopper_and_pearsons_tables(
-    successes: int, trials: int, level: float, low: float, high: float
-) -> None:
-    assert exact_bounds(successes, trials, level) == pytest.approx((low, high), abs=6e-5)
+    expected = (mean, max(-1.0, low), min(1.0, high))
+    assert paired([mean] * 3, [*"abc"]).interval == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("clusters", "t"), [(2, 12.7062), (3, 4.3027), (4, 3.1824), (6, 2.5706), (10, 2.2622)])
@@ -165,13 +143,6 @@ def test_comparisons_are_paired() -> None:
         compare(pd.concat([first, first.iloc[:1]]), second)
 
 
-def test_accuracy_by_group() -> None:
-    table = rows([True, False, True, True], level=["L1", "L1", "L2", "L2"])
-    by_level = accuracy(table, "level").set_index("level")
-    assert by_level["mean"].to_dict() == {"L1": 0.5, "L2": 1.0}
-    assert accuracy(table).iloc[0][["questions", "videos", "mean"]].tolist() == [4, 2, 0.75]
-
-
 def test_a_breakdown_joins_tables_side_by_side() -> None:
     """As in the paper's Appendix B, where only one benchmark may have a type of question."""
     short = rows([True, False, True, True], category=["S2E", "S2E", "TAA", "SSS"])
@@ -202,13 +173,39 @@ def tokens_by_duration(true_exponent: float, videos: int, spread: float, seed: i
     return pd.DataFrame({"duration_s": durations, "video": names.astype(str), "tokens": tokens})
 
 
-@pytest.mark.parametrize("truth", [0.2])
-def test_exponents_reach_their_stated_coverage(truth: float) -> None:
+def test_exponents_reach_their_stated_coverage() -> None:
+    truth = 0.2
     exact = tokens_by_duration(truth, 6, 0.0, 0).assign(tokens=lambda table: 3 * table["duration_s"] ** truth)
     assert exponent(exact).mean == pytest.approx(truth, abs=1e-9)
     fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
     covered = sum(fit.low <= truth <= fit.high for fit in fits)
     assert 0.91 <= covered / 150 <= 0.99
+
+
+def test_a_missing_value_is_left_out_and_no_rows_are_an_error() -> None:
+    """A question whose true answer is unknown has no score, and is neither right nor wrong."""
+    table = rows([True, False, False, True])
+    unknown = table.assign(score=[1.0, 0.0, math.nan, 1.0])
+    for column in ("score", "right"):
+        (found,) = accuracy(unknown, column=column).to_dict("records")
+        assert (found["questions"], found["videos"]) == (3, 2) and found["mean"] == pytest.approx(2 / 3)
+    assert accuracy(table.assign(score=math.nan))[["questions", "mean"]].to_numpy().tolist() == [
+        [0, pytest.approx(math.nan, nan_ok=True)]
+    ]
+    found = compare(unknown, rows([True] * 4))
+    assert (found.difference, found.only_second) == (pytest.approx(1 / 3), 1)
+    with pytest.raises(InputError, match="1 of 2 values are missing"):
+        interval([1.0, math.nan], ["a", "b"])
+    for by in (None, "kind"):
+        with pytest.raises(InputError, match="no rows"):
+            accuracy(table[:0], by)
+
+
+def test_what_is_undefined_without_a_video_has_no_interval() -> None:
+    lone = interval_of_ratio([2.0, 0.0, 0.0], [4.0, 0.0, 0.0], ["a", "b", "c"])
+    assert lone.mean == 0.5 and math.isnan(lone.low) and math.isnan(lone.high)
+    constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
+    assert math.isnan(constant.p), "an error of rounding is none"
 
 
 @pytest.mark.parametrize("drawn", [ak.statistics.accuracy, ak.statistics.costs, ak.plots.tokens_by_role])

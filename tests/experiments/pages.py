@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import re
-from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
-from PIL import Image
 from playwright.sync_api import Browser, Request
-
-from atlaskit.experiments.report import write_html
-
-TEMPLATE_HOSTS = {"cdnjs.cloudflare.com", "cdn.jsdelivr.net", "unpkg.com"}
-"""Hosts from which nbconvert's own template loads formulas, widgets and diagrams."""
-MAX_BYTES = 10_000_000
-
-
-def plain_html(executed: Path) -> Path:
-    """Write a notebook as HTML as `jupyter nbconvert --to html` does."""
-    from nbconvert import HTMLExporter
-
-    body, _ = HTMLExporter().from_notebook_node(nbformat.read(executed, as_version=4))
-    path = executed.with_name(f"{executed.stem}_plain.html")
-    path.write_text(body, encoding="utf-8")
-    return path
-
-
-WRITERS: list[Callable[[Path], Path]] = [write_html, plain_html]
 
 
 def count_images(executed: Path) -> int:
@@ -46,38 +21,8 @@ def count_images(executed: Path) -> int:
     return count
 
 
-def check_pictures(executed: Path) -> int:
-    """Check that both HTML pages of a notebook embed every image of its outputs.
-
-    Returns:
-        The number of images.
-    """
-    for write in WRITERS:
-        page = write(executed)
-        parsed = ParsedPage(page.read_text(encoding="utf-8"))
-        assert len(parsed.images) == count_images(executed)
-        for source in parsed.images:
-            match = re.match(r"data:image/(png|jpeg);base64,", source)
-            assert match, source[:80]
-            Image.open(io.BytesIO(base64.b64decode(source[match.end() :]))).load()
-        assert page.stat().st_size < MAX_BYTES
-        assert not any("widget" in (script.get("type") or "") for script in parsed.scripts)
-        assert write is plain_html or not [link for link in parsed.links if not link.startswith("data:")]
-    return count_images(executed)
-
-
 class RenderedPage:
-    """A page as a browser rendered it.
-
-    Attributes:
-        requests: URLs the page tried to load, without itself and `data:` URLs.
-        errors: Messages of its dialogs and uncaught errors.
-        title: Its title after loading.
-        text: Its visible text.
-        broken: Sources of the images that did not load.
-        images: Number of its images.
-        handlers: Number of its elements with an `onerror`, `onload` or `onmouseover` handler.
-    """
+    """A page as a browser rendered it: what it tried to load, its errors, its text and images."""
 
     def __init__(self, browser: Browser, page: Path) -> None:
         context = browser.new_context(viewport={"width": 1200, "height": 1000})
@@ -109,23 +54,3 @@ class RenderedPage:
     @staticmethod
     def _is_own(url: str) -> bool:
         return url.startswith(("file:", "data:"))
-
-
-class ParsedPage(HTMLParser):
-    """The images, scripts and links of a page, from its source alone."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.images, self.links, self.scripts = list[str](), list[str](), list[dict[str, str | None]]()
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        assert not any(name.startswith("on") for name in attributes), (tag, attributes)
-        if tag == "img":
-            self.images.append(attributes["src"] or "")
-        if tag == "script":
-            self.scripts.append(attributes)
-        if tag != "a":
-            self.links += [value for name, value in attrs if name in ("src", "href", "data", "srcset") and value]

@@ -57,6 +57,8 @@ def test_a_notebook_runs_in_its_folder_and_its_output_is_printed(
     (tmp_path / "text.ipynb").write_text("plain text")
     with pytest.raises(InputError, match="not a notebook"):
         run_notebook(tmp_path / "text.ipynb", tmp_path)
+    with pytest.raises(InputError, match="ends in .ipynb"):
+        run_notebook(Path(__file__), tmp_path)
 
 
 def test_the_error_of_a_failing_cell_is_one_line(tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_papermill_runs_a_notebook_from_the_root_of_its_project(tmp_path: Path, 
     )
     command = [sys.executable, "-m", "papermill", str(notebook), "out.ipynb", "-k", "python3"]
     command += ["-p", "minutes", "[20, 60]", "-p", "where", "{'a': 'b'}"]
-    for here in (tmp_path, tmp_path / "books", tmp_path / "books" / "deep"):
+    for here in (tmp_path, tmp_path / "books" / "deep"):
         subprocess.run(command, cwd=here, check=True, capture_output=True)
         assert f"60 b {tmp_path / 'figures'}" in (here / "out.ipynb").read_text()
     told = subprocess.run([*command[:4], "--help-notebook"], cwd=tmp_path, check=True, capture_output=True, text=True)

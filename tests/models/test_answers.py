@@ -38,6 +38,7 @@ Schema = type[BaseModel] | ParametricSchema
 ZOOM = {"thought": "A red circle, I think.", "action": {"action": "zoom", "cell": 3}}
 Z = json.dumps(ZOOM)
 OTHER = Z.replace("3", "2")
+MARKED = '{"thought":"","action":{"action":"mark_promising","cells":[7]}}'
 WEIGHED = [{"choice": n, "supporting": ["A"] if n == 1 else [], "contradicting": []} for n in range(4)]
 CHOSEN = {"reasoning": "It is.", "weighed": WEIGHED, "answer": 1}
 SPAN = {"reasoning": "It is.", "start_s": 12.5, "end_s": 40.0}
@@ -75,53 +76,22 @@ def js(value: object) -> str:
 READABLE: dict[str, tuple[str, Schema, Any]] = {
     "a byte-order mark": (f"\ufeff{Z}", STEP, ZOOM),
     "twice the same, once with more fields": (f"{Z}\n{js({**ZOOM, 'note': 1})}", STEP, ZOOM),
-    "a draft that does not fit": (f"First {Z.replace('3', '9')}, but no: {Z}", STEP, ZOOM),
     "Hunyuan: tags with a suffix": (f"<think:opensource>Hm.</think:opensource>{Z}", STEP, ZOOM),
     "LaTeX: escaped braces": (f"$\\boxed{{{Z.replace('{', chr(92) + '{').replace('}', chr(92) + '}')}}}$", STEP, ZOOM),
     "Mistral: a tool call": (f'[TOOL_CALLS][{{"name": "step", "arguments": {Z}}}]', STEP, ZOOM),
-    "Cohere: an action": (
-        f'<|START_ACTION|>[{{"tool_call_id": "0", "tool_name": "s", "parameters": {Z}}}]<|END_ACTION|>'.replace(
-            "tool_call_id", "id"
-        ),
-        STEP,
-        ZOOM,
-    ),
     "a string": (js(Z), STEP, ZOOM),
-    "escaped quotes": (Z.replace('"', '\\"'), STEP, ZOOM),
     "HTML in prose": (f"<p>Here: {html.escape(Z)}</p>", STEP, ZOOM),
-    "curly quotes": ("{“thought”: “Hm”, “action”: {“action”: “backtrack”}}", STEP, None),
-    "a comment after the last comma": (Z.replace("3}", "3, // of 15\n}"), STEP, ZOOM),
     "JavaScript": ('{thought: "Hm", action: {action: "zoom", cell: 3}}', STEP, {**ZOOM, "thought": "Hm"}),
-    "Gemma 4's quotes": (
-        '{"search_task":<|"|>A "red" {card}<|"|>}',
-        schemas.TaskAnswer,
-        {"search_task": 'A "red" {card}'},
-    ),
+    "Gemma 4's quotes": ('{"search_task":<|"|>A {red}<|"|>}', schemas.TaskAnswer, {"search_task": "A {red}"}),
     "a lone surrogate": ('{"search_task":"a\\ud800"}', schemas.TaskAnswer, {"search_task": "a?"}),
     "a wrapper with a list of one": (js({"answers": [ZOOM]}), STEP, ZOOM),
-    "a wrapper in a wrapper": (js({"data": {"result": ZOOM}}), STEP, ZOOM),
     "the schema, filled in": (js({"type": "object", "properties": ZOOM, "required": ["thought"]}), STEP, ZOOM),
     "fields of its own": (js({**ZOOM, "confidence": 0.9, "action": {**ZOOM["action"], "why": "?"}}), STEP, ZOOM),  # type: ignore[dict-item]
     "an action in capitals": (Z.replace("zoom", " ZOOM "), STEP, ZOOM),
-    "an action in a string": (js({**ZOOM, "action": js(ZOOM["action"])}), STEP, ZOOM),
     "a cell in a string": (Z.replace("3", '"3"'), STEP, ZOOM),
-    "one cell for a list": (
-        '{"thought":"","action":{"action":"mark_promising","cells":"7"}}',
-        STEP,
-        {"thought": "", "action": {"action": "mark_promising", "cells": [7]}},
-    ),
-    "a choice as '1.0'": (js({**CHOSEN, "answer": "1.0"}), CHOICE, CHOSEN),
+    "one cell for a list": (MARKED.replace("[7]", '"7"'), STEP, json.loads(MARKED)),
     "a letter": (js({**CHOSEN, "answer": "B"}), CHOICE, CHOSEN),
-    "one label for a list": (
-        js(
-            {
-                **CHOSEN,
-                "weighed": [{**WEIGHED[0], "contradicting": None}, {**WEIGHED[1], "supporting": " a "}, *WEIGHED[2:]],
-            }
-        ),
-        CHOICE,
-        CHOSEN,
-    ),
+    "one label for a list": (js(CHOSEN).replace('["A"]', '" a "'), CHOICE, CHOSEN),
     "seconds in strings": (js({**SPAN, "start_s": "12.5", "end_s": " 4e1 "}), WHEN, SPAN),
     "a score in a string": (js({**PROBED, "top": {"cell": "4", "score": "0.8"}}), PROBE, PROBED),
     "truth in a string": (js(REVIEWED).replace("true", '"True"').replace("false", '"false"'), REVIEW, REVIEWED),
@@ -131,25 +101,13 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "prose": ("I would zoom in on cell 3.", STEP, "no JSON object"),
     "nothing": ("", STEP, "it is empty"),
     "two answers": (f"{Z} or {OTHER}", STEP, "it holds 2 different answers"),
-    "two wrapped answers": (f'{{"first": {Z}, "second": {OTHER}}}', STEP, "Field required at thought"),
-    "two that do not fit": (
-        f"{Z.replace('3', '9')} {Z.replace('3', '8')} {{}}",
-        STEP,
-        "none of its 3 JSON objects fits",
-    ),
     "a field twice": ('{"search_task":"a","search_task":"b"}', schemas.TaskAnswer, "'search_task' has two values"),
     "the schema": (js(json_schema(STEP)), STEP, "should be a valid string at thought"),
-    "half an answer": (Z[:-9], STEP, "Invalid JSON"),
     "an object of half an answer": ('{"plan": {"search_task": "a"}, "x": ', schemas.TaskAnswer, "Invalid JSON"),
     "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
     "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand' or 'zoom'.* or 'finished' at action.action$"),
-    "true for a choice": (js({**CHOSEN, "answer": True}), CHOICE, "not a number at answer"),
-    "a count with a unit": (js({**COUNTED, "answer": "12 cards"}), COUNT, "at answer"),
     "a span without length": (js({**SPAN, "end_s": 12.5}), WHEN, "end_s must differ"),
     "not a number": ('{"reasoning":"","start_s":NaN,"end_s":"NaN"}', WHEN, "NaN is not a number|at start_s"),
-    "infinity": ('So {"reasoning":"","start_s":0,"end_s":1e999}', WHEN, "too large a number"),
-    "an unknown label": (js({**COUNTED, "supporting": ["C"]}), COUNT, "at supporting.0"),
-    "Python that ends early": ("{'search_task': 'it's a card'}", schemas.TaskAnswer, "Invalid JSON"),
     "a deep nest": ("[" * 100_000, STEP, "no JSON object"),
 }
 
@@ -225,7 +183,7 @@ def drawn(schema: Schema, seed: int) -> tuple[Any, str]:
 
 
 @given(st.sampled_from(ALL), st.integers(0, 2**32), st.sampled_from(WRAPPINGS), PROSE, PROSE)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_answer_is_found_in_any_wrapping(
     schema: Schema, seed: int, wrap: Callable[[str], str], before: str, after: str
 ) -> None:
@@ -234,7 +192,7 @@ def test_any_answer_is_found_in_any_wrapping(
 
 
 @given(st.sampled_from(ALL), st.integers(0, 2**32), st.integers(0, 2**32), st.sampled_from(WRAPPINGS), PROSE)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_two_answers_are_never_resolved(
     schema: Schema, seed: int, other: int, wrap: Callable[[str], str], between: str
 ) -> None:
@@ -259,7 +217,7 @@ SCRAPS = st.lists(
 
 
 @given(SCRAPS, st.sampled_from(ALL))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_scraps_yield_an_answer_or_a_complaint(text: str, schema: Schema) -> None:
     completion = read_completion({"choices": [{"message": {"content": text}}]})
     try:
@@ -284,16 +242,7 @@ CHOICES = ("a red car", "blue", "2", "0")
 @pytest.mark.parametrize(
     ("words", "choice"),
     [
-        *(
-            ("blue", 1),
-            ("B: blue", 1),
-            ("(B) Blue", 1),
-            ("1: blue", 1),
-            ("Option B", 1),
-            ("option b. blue", 1),
-            ("(1)", 1),
-        ),
-        *(("A red car", 0), ("C. 2", 2), ("2", 2)),
+        *(("B: blue", 1), ("(B) Blue", 1), ("1: blue", 1), ("option b. blue", 1), ("(1)", 1), ("C. 2", 2), ("2", 2)),
         *(("A: blue", None), ("0: blue", None), ("0", None), ("B is blue", None), ("E: blue", None)),
     ],
 )

@@ -1,15 +1,24 @@
-"""A client waits as long as an endpoint asks it to, in whichever words and units it does."""
+"""A client waits as long as an endpoint asks it to, keeps to its rate, and says so once."""
 
 from __future__ import annotations
 
 import json
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.faults import failing
+from support.loopback import Loop
+from support.stand_ins import request
 
+from atlaskit.errors import ModelWarning
+from atlaskit.models.attempts import MOST_WAITED_S, Slots
+from atlaskit.models.client import VLM
+from atlaskit.models.protocol import ModelError
 from atlaskit.models.refusals import delay
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -17,42 +26,46 @@ UNTIL = NOW + timedelta(seconds=500)
 EPOCH_S = UNTIL.timestamp()
 ZULU = UNTIL.strftime("%Y-%m-%dT%H:%M:%SZ")
 DATE = format_datetime(UNTIL, usegmt=True)
+DELAYS: list[tuple[dict[str, str], Any, str, float | None]] = [
+    ({"retry-after": "1m30s"}, None, "", 90),
+    ({"retry-after": "PT1M30S"}, None, "", 90),
+    ({"retry-after": "00:01:30"}, None, "", 90),
+    ({"retry-after": '"90, 90"'}, None, "", 90),
+    ({"retry-after": "0"}, None, "", 0),
+    ({"retry-after": "soon"}, None, "", None),
+    ({"retry-after": "1, 2"}, None, "", None),
+    ({"retry-after": UNTIL.isoformat()}, None, "", 500),
+    ({"retry-after": DATE}, None, "", 500),
+    ({"x-ms-retry-after-ms": "1500", "retry-after": "2"}, None, "", 1.5),
+    ({"x-ratelimit-reset": f"{EPOCH_S * 1e6:.0f}"}, None, "", 500),
+    ({"x-ratelimit-reset": f"{NOW.timestamp() - 60:.0f}"}, None, "", 0),
+    ({"anthropic-ratelimit-requests-reset": ZULU, "anthropic-ratelimit-requests-remaining": "0"}, None, "", 500),
+    ({"ratelimit": '"default";r=0;t=30'}, None, "", 30),
+    ({"ratelimit": "limit=9, remaining=0, reset=30"}, None, "", 30),
+    ({}, {"error": {"retryAfterMs": 1500}}, "", 1.5),
+    ({}, {"error": {"details": [{"retryDelay": {"seconds": 34}}]}}, "", 34),
+    ({}, {"error": {"metadata": {"headers": {"X-RateLimit-Reset": f"{EPOCH_S * 1e3:.0f}"}}}}, "", 500),
+    ({}, {"error": {"metadata": {"raw": json.dumps({"error": {"retry_after": 20}})}}}, "", 20),
+    ({}, {"max_retries": 3, "retryable": True, "is_retry": True, "cooldown_seconds": 9}, "", 9),
+    ({}, None, "Retry in 2 minutes and 5 seconds.", 125),
+    ({}, None, "Quota resets tomorrow; try again in one hour", 3600),
+    ({}, None, f"Limit resets at {ZULU}", 500),
+    ({}, None, f"wait until {DATE}", 500),
+    ({}, None, "wait 250ms", 0.25),
+    ({}, None, '{"retryDelay": "34s"}', 34),
+    ({}, None, "请在 90 秒后重试", 90),
+    ({}, None, "retry 3 times", None),
+    ({}, None, "Rate limit of 60 requests per 60 seconds exceeded", None),
+]
+"""Headers, body and words of a refusal, and the seconds that it asks for."""
 
 
-@pytest.fixture(autouse=True)
-def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("headers", "body", "words", "seconds"), DELAYS)
+def test_headers_fields_and_words_tell_a_delay(
+    headers: dict[str, str], body: Any, words: str, seconds: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("atlaskit.models.refusals.time", SimpleNamespace(time=NOW.timestamp))
-
-
-HEADERS: list[tuple[dict[str, str], float | None]] = [
-    ({"retry-after": "90s"}, 90),
-    ({"retry-after": "1m30s"}, 90),
-    ({"retry-after": "PT1M30S"}, 90),
-    ({"retry-after": "1d"}, 86_400),
-    ({"retry-after": "0"}, 0),
-    ({"retry-after": UNTIL.isoformat()}, 500),
-    ({"retry-after": DATE}, 500),
-    ({"x-ms-retry-after-ms": "1500", "retry-after": "2"}, 1.5),
-    ({"x-retry-in": "500ms"}, 0.5),
-    ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}, 90),
-    ({"x-ratelimit-reset": f"{EPOCH_S * 1e6:.0f}"}, 500),
-    ({"x-ratelimit-reset-after": "3.5"}, 3.5),
-    ({"anthropic-ratelimit-requests-reset": ZULU, "anthropic-ratelimit-requests-remaining": "0"}, 500),
-    ({"ratelimit": '"default";r=0;t=30'}, 30),
-    ({"ratelimit": "limit=9, remaining=0, reset=30"}, 30),
-    ({"retry-after": "soon"}, None),
-    ({"retry-after": "00:01:30"}, 90),
-    ({"retry-after": "90, 90"}, 90),
-    ({"retry-after": "1, 2"}, None),
-    ({"retry-after": '"90"'}, 90),
-    ({"x-ratelimit-reset-minute": "30", "x-ratelimit-remaining-minute": "0", "x-ratelimit-reset-day": "86400",
-      "x-ratelimit-remaining-day": "100", "x-ratelimit-limit-day": "1000"}, 30),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("headers", "seconds"), HEADERS)
-def test_headers_tell_a_delay(headers: dict[str, str], seconds: float | None) -> None:
-    assert delay(headers) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
+    assert delay(headers, body, words) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
 
 
 def test_the_window_that_is_used_up_counts() -> None:
@@ -68,50 +81,63 @@ def test_the_window_that_is_used_up_counts() -> None:
     assert delay({**headers, "x-ratelimit-remaining-tokens": "0"}) == 360
 
 
-BODIES: list[tuple[Any, float]] = [
-    ({"error": {"retryAfterMs": 1500}}, 1.5),
-    ({"error": {"retry_after_ms": 1500}}, 1.5),
-    ({"retryAfter": "90s"}, 90),
-    ({"error": {"details": [{"retryDelay": {"seconds": 34}}]}}, 34),
-    ({"error": {"metadata": {"headers": {"X-RateLimit-Reset": f"{EPOCH_S * 1e3:.0f}"}}}}, 500),
-    ({"error": {"metadata": {"raw": json.dumps({"error": {"retry_after": 20}})}}}, 20),
-    ({"resetTime": int(EPOCH_S)}, 500),
-    ({"wait_seconds": 7}, 7),
-    ({"estimated_time": 20.5}, 20.5),
-    ({"max_retries": 3, "retryable": True, "is_retry": True, "cooldown_seconds": 9}, 9),
-]
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts of this thread, which are noted and not made.
+
+    A thread that another test left behind may pause too.
+    """
+    pauses = list[float]()
+    own = threading.get_ident()
+
+    def sleep(pause_s: float) -> None:
+        if threading.get_ident() == own:
+            pauses.append(pause_s)
+
+    monkeypatch.setattr("atlaskit.models.attempts.time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    return pauses
 
 
-@pytest.mark.parametrize(("body", "seconds"), BODIES)
-def test_fields_tell_a_delay(body: Any, seconds: float) -> None:
-    assert delay({}, body) == pytest.approx(seconds, abs=1e-3)
+@pytest.mark.parametrize("retry_after", ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 99 Oct 2065 07:28:00 GMT"])
+def test_a_rate_limit_is_waited_for_and_costs_no_call(loop: Loop, slept: list[float], retry_after: str) -> None:
+    loop.faults = [failing(429, Retry_After=retry_after)] * 6
+    pauses_s = [10 * 0.01 * 3**refusals for refusals in range(6)]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
+    vlm = VLM(loop.url, "loop")
+    with pytest.warns(ModelWarning, match="it is waited for, which changes no result") as warned:
+        assert vlm.complete(request(), max_attempts=1).usage.calls == 1, "a refused request is no attempt"
+    assert slept == pytest.approx([min(pause_s, 60.0) for pause_s in pauses_s])
+    assert sum("it is waited for" in str(each.message) for each in warned) == 1, "told once"
 
 
-WORDS: list[tuple[str, float | None]] = [
-    ("retry after 20", 20),
-    ("Retry in 2 minutes and 5 seconds.", 125),
-    ("try again in a minute", 60),
-    ("Quota resets tomorrow; try again in one hour", 3600),
-    (f"Limit resets at {ZULU}", 500),
-    (f"wait until {DATE}", 500),
-    ("wait 250ms", 0.25),
-    ('{"retryDelay": "34s"}', 34),
-    ("You can make another request in 90 seconds", 90),
-    ("Cooldown: 90s", 90),
-    ("Retry after: 90", 90),
-    ("retry_after=90", 90),
-    ("Please try again in 00:01:30", 90),
-    ("请在 90 秒后重试", 90),
-    ("retry 3 times", None),
-    ("Rate limit of 60 requests per 60 seconds exceeded", None),
-    ("try again after 3 attempts", None),
-]
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+@pytest.mark.parametrize(
+    ("wait_s", "words", "waited_s"), [(3600, "asks to wait for 3600 s", 0), (90, "HTTP 429", MOST_WAITED_S)]
+)
+def test_a_rate_limit_that_outlasts_the_patience_ends_the_run(
+    loop: Loop, slept: list[float], wait_s: int, words: str, waited_s: float
+) -> None:
+    loop.faults = [failing(429, Retry_After=str(wait_s))] * 50
+    with pytest.raises(ModelError, match=words) as caught:
+        VLM(loop.url, "loop").complete(request())
+    assert (caught.value.usage.calls, caught.value.is_final) == (0, True)
+    assert sum(slept) == waited_s
 
 
-@pytest.mark.parametrize(("words", "seconds"), WORDS)
-def test_words_tell_a_delay(words: str, seconds: float | None) -> None:
-    assert delay({}, None, words) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
+def test_requests_a_minute_are_spread(loop: Loop, slept: list[float]) -> None:
+    vlm = VLM(loop.url, "loop", rpm=30)
+    for _ in range(3):
+        vlm.complete(request())
+    assert slept == pytest.approx([2.0, 4.0], abs=0.5)
 
 
-def test_a_time_that_has_passed_is_no_delay() -> None:
-    assert delay({"x-ratelimit-reset": f"{NOW.timestamp() - 60:.0f}"}) == 0
+def test_the_number_in_flight_follows_the_endpoint() -> None:
+    slots = Slots(8)
+    assert [slots.acquire(0) for _ in range(9)] == [True] * 8 + [False]
+    slots.note_refusal()
+    slots.note_refusal()
+    for _ in range(7):
+        slots.release()
+    assert [slots.acquire(0), slots.acquire(0)] == [True, False], "two at once after two refusals"
+    for _ in range(2 + 3 + 4 + 5 + 6 + 7 + 8):
+        slots.note_answer()
+    assert [slots.acquire(0) for _ in range(7)] == [True] * 6 + [False]

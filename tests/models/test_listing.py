@@ -6,8 +6,6 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.faults import Fault, completion, sending
 from support.loopback import Loop, loopback
 from support.stand_ins import request
@@ -17,7 +15,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import ModelWarning, Unrecorded
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
-from atlaskit.models.names import chat_models, first_chat_model, is_generic, is_same_model
+from atlaskit.models.names import chat_models, first_chat_model, is_same_model
 from atlaskit.models.protocol import ModelError
 
 WORDS = str.split
@@ -25,10 +23,9 @@ WORDS = str.split
 OTHERS = WORDS(
     """
 text-embedding-3-small nomic-embed-text:latest text-embedding-nomic-embed-text-v1.5 mxbai-embed-large all-minilm:latest
-BAAI/bge-m3 BAAI/bge-reranker-v2-m3 intfloat/e5-large thenlper/gte-base mistral-embed Qwen/Qwen3-Embedding-8B
-Qwen/Qwen3-VL-Reranker-2B jina-reranker-v2 openai/whisper-large-v3 whisper-1 gpt-4o-transcribe gpt-4o-mini-tts tts-1
-omni-moderation-latest meta-llama/Llama-Guard-3-8B google/shieldgemma-2b dall-e-3 gpt-image-1 openai/clip-vit-large
-google/siglip2-base black-forest-labs/flux-1 models/gemini-embedding-001 models/imagen-4.0 nvidia/parakeet-tdt
+BAAI/bge-m3 BAAI/bge-reranker-v2-m3 intfloat/e5-large thenlper/gte-base Qwen/Qwen3-Embedding-8B openai/whisper-large-v3
+gpt-4o-transcribe gpt-4o-mini-tts omni-moderation-latest meta-llama/Llama-Guard-3-8B google/shieldgemma-2b dall-e-3
+gpt-image-1 openai/clip-vit-large google/siglip2-base black-forest-labs/flux-1 models/imagen-4.0 nvidia/parakeet-tdt
 hexgrad/kokoro davinci-002 gpt-4o-realtime-preview
 """
 )
@@ -49,31 +46,24 @@ def listed(*names: str) -> dict[str, Any]:
 def test_the_name_tells_what_does_not_chat() -> None:
     assert chat_models(listed(*OTHERS)) == []
     assert chat_models(listed(*CHATTING)) == CHATTING
+    assert chat_models({"data": [{"id": "whisper-8b", "type": "llm"}]}) == ["whisper-8b"], "the list says more"
 
 
 @pytest.mark.parametrize(
     ("entry", "chats"),
     [
         ({"type": "embeddings"}, False),  # LM Studio
-        ({"type": "embedding"}, False),  # Together
         ({"type": "model"}, True),  # says nothing
         ({"architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]}}, True),  # OpenRouter
         ({"architecture": {"input_modalities": ["text"], "output_modalities": ["embeddings"]}}, False),
-        ({"capabilities": {"completion_chat": True, "vision": True}}, True),  # Mistral
-        ({"capabilities": ["completion", "vision"]}, True),  # Ollama
         ({"capabilities": ["embedding"]}, False),
         ({"task": "embed"}, False),  # vLLM
-        ({"pipeline_tag": "feature-extraction"}, False),
         ({"model_type": {"embedding": {"pooling": "cls"}}}, False),  # text-embeddings-inference
         ({"architecture": None, "capabilities": None, "type": None, "task": 3}, True),
     ],
 )
 def test_the_list_tells_what_a_model_does(entry: dict[str, Any], chats: bool) -> None:
     assert chat_models({"data": [{"id": "m", **entry}]}) == (["m"] if chats else [])
-
-
-def test_what_the_list_says_counts_more_than_the_name() -> None:
-    assert chat_models({"data": [{"id": "whisper-of-the-deep-8b", "type": "llm"}]}) == ["whisper-of-the-deep-8b"]
 
 
 @pytest.mark.parametrize(
@@ -95,10 +85,6 @@ def test_a_client_takes_the_first_that_chats_and_says_so() -> None:
         server.models = [{"id": name} for name in ("nomic-embed-text", "qwen-vl", "llava")]
         with pytest.warns(ModelWarning, match="2 models that chat .qwen-vl, llava.: qwen-vl is used"):
             assert ak.VLM(server.url).name == "qwen-vl"
-        server.models = [{"id": "nomic-embed-text"}, {"id": "qwen-vl"}]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ModelWarning)
-            assert ak.VLM(server.url).name == "qwen-vl"
         server.models = [{"id": "nomic-embed-text"}, {"id": "bge-reranker"}]
         with pytest.raises(ModelError, match="no model that chats, only nomic-embed-text, bge-reranker: load one"):
             ak.VLM(server.url)
@@ -106,36 +92,22 @@ def test_a_client_takes_the_first_that_chats_and_says_so() -> None:
 
 SAME = [
     ("gpt-4o", "gpt-4o-2024-08-06"),
-    ("claude-sonnet-4-0", "claude-sonnet-4-20250514"),
     ("claude-3-7-sonnet-latest", "claude-3-7-sonnet-20250219"),
     ("mistral-medium-latest", "mistral-medium-2508"),
-    ("gemini-2.5-flash", "gemini-2.5-flash-preview-05-20"),
     ("qwen/qwen3-vl:free", "qwen/qwen3-vl"),
     ("anything", ""),
 ]
 OTHER = [
     ("gpt-4o", "gpt-4o-mini-2024-07-18"),
     ("gpt-4o-2024-08-06", "gpt-4o-2024-11-20"),
-    ("qwen2.5vl:7b", "qwen2.5vl:3b"),
     ("Qwen3-VL-8B-Instruct", "Qwen3-VL-30B-A3B-Instruct"),
     ("qwen", "llama"),
 ]
 
 
-@pytest.mark.parametrize(("asked", "answered"), SAME)
-def test_a_version_or_a_prefix_makes_no_other_model(asked: str, answered: str) -> None:
-    assert is_same_model(asked, answered)
-
-
-@pytest.mark.parametrize(("asked", "answered"), OTHER)
-def test_another_model_is_noticed_whichever_was_asked(asked: str, answered: str) -> None:
-    assert not is_same_model(asked, answered) and not is_same_model(answered, asked)
-
-
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_any_two_names_can_be_compared(asked: str, answered: str) -> None:
-    assert is_same_model(asked, answered) == is_same_model(answered, asked) or not answered.strip() or not asked.strip()
-    assert isinstance(is_generic(asked), bool)
+def test_a_version_or_a_prefix_makes_no_other_model() -> None:
+    assert [pair for pair in SAME if not is_same_model(*pair)] == []
+    assert [pair for pair in OTHER if is_same_model(*pair) or is_same_model(*pair[::-1])] == []
 
 
 def answering(cell: int, model: str | None) -> Fault:
@@ -195,7 +167,7 @@ def test_a_server_that_answers_under_its_own_name_again_is_told(loop: Loop, cach
     assert cell_of(loop.url, "loop", cache) == 3 and len(loop.bodies) == 2
 
 
-@pytest.mark.parametrize("names", [("loop", "llama"), ("llama", "gemma"), ("llama", "gemma", "loop")])
+@pytest.mark.parametrize("names", [("loop", "llama"), ("llama", "gemma", "loop")])
 @pytest.mark.parametrize("requests", [2, 5])
 def test_models_that_alternate_are_told_once_each_and_paid_once(
     loop: Loop, cache: Cache, names: tuple[str, ...], requests: int
@@ -217,14 +189,3 @@ def test_models_that_alternate_are_told_once_each_and_paid_once(
     assert all(not reply.live for reply in replies), "the fourth run pays nothing"
     assert paid <= requests + (requests < 4) * len(names) + 1
     assert len(told) <= 2 * len(names)
-
-
-def test_a_model_that_took_anothers_place_does_not_serve_its_replies(loop: Loop, cache: Cache) -> None:
-    """Nothing came back, so this is no router."""
-    loop.faults = [answering(5, "llama"), answering(3, "gemma")]
-    vlm = VLM(loop.url, "loop")
-    with pytest.warns(ModelWarning):
-        Cached(vlm, cache).complete(request("One."))
-        Cached(vlm, cache).complete(request("Two."))
-        loop.faults = [answering(3, "gemma")]
-        assert Cached(VLM(loop.url, "loop"), cache).complete(request("One.")).answer.cell == 3

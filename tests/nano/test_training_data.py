@@ -1,17 +1,20 @@
-"""nano's training data: trajectories, examples that must not change, shards and exports."""
+"""nano's training data: trajectories, examples that must not change, shards, exports, notebooks."""
 
 import hashlib
 import json
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from support.paths import ROOT
 
 import atlasworld as aw
 import nano
+from atlaskit.experiments.notebook import run_notebook
 from atlaskit.models.protocol import Message
 from atlasworld import Oracle, World
 from nano import evaluate
@@ -33,22 +36,13 @@ def test_examples_have_the_prompt_that_vllm_renders() -> None:
     exec(code[code.index("TEMPLATE = (") : code.index("\n)\n") + 3], names)
     template = jinja2.Template(str(names["TEMPLATE"]))
 
-    class FakeImage:
-        key, size = "key", (1, 1)
-
-        def jpeg(self) -> bytes:
-            return b""
-
-    parts = ("A", FakeImage(), "B\nC")
+    parts: tuple[Any, ...] = ("A", SimpleNamespace(key="key", size=(1, 1)), "B\nC")
     messages = (Message("system", ("Role.",)), Message("user", parts), Message("assistant", ("{}",)))
+    content = [{"type": "text", "text": "A"}, {"type": "image_url"}, {"type": "text", "text": "B\nC"}]
     sent = [
-        {
-            "role": m.speaker,
-            "content": m.parts[0]
-            if m.speaker != "user"
-            else [{"type": "text", "text": p} if isinstance(p, str) else {"type": "image_url"} for p in m.parts],
-        }
-        for m in messages
+        {"role": "system", "content": "Role."},
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": "{}"},
     ]
     assert template.render(messages=sent, add_generation_prompt=True) == render_chat(messages)
 
@@ -157,3 +151,21 @@ def test_evaluation_finds_that_the_teacher_agrees_with_itself(
         assert len(agreement) > 4 or method == "composite"
     assert len(evaluation.rows) == 4 and all(row["calls"] >= 1 for row in evaluation.rows)
     assert "choice" in evaluate.report(evaluation)
+
+
+def run(name: str, folder: Path) -> None:
+    places = {"figures_dir": str(folder), "cache_dir": str(folder / "cache")}
+    run_notebook(ROOT / "nano" / f"{name}.ipynb", folder, places)
+
+
+@pytest.mark.long
+def test_the_policy_has_the_published_tables(tmp_path: Path) -> None:
+    run("learned_policy", tmp_path)
+    for name in ("learned_policy.csv", "learned_policy_curve.csv"):
+        assert (tmp_path / name).read_text() == (ROOT / "nano" / "shipped" / name).read_text()
+
+
+@pytest.mark.long
+def test_the_training_data_and_the_learning_curves_are_shown(tmp_path: Path) -> None:
+    run("training", tmp_path)
+    assert (tmp_path / "nano_training.png").stat().st_size > 10_000

@@ -1,8 +1,10 @@
-"""What the docs print: their code and commands run, their quotes and numbers are true."""
+"""What the docs print: their code runs, their numbers are true, and their search finds pages."""
 
 import importlib.util
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 from support.answering import answering
 from support.datasets import make_longvideobench
-from support.paths import ROOT
+from support.paths import ROOT, TESTS
 
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import tables
@@ -67,17 +69,14 @@ def test_the_page_quotes_the_run(example: ModuleType, shared_cache: Cache, tmp_p
     assert result.is_right and result.rounds == example.WANTED_ROUNDS and example.black_cells(result), ADVICE
 
 
+@pytest.mark.long
 def test_the_array_job_runs_each_shard(in_tmp: Path, film_file: Path) -> None:
     make_longvideobench(in_tmp / "data", film_file)
     kit = Path(sys.executable).parent
     with answering() as address:
         for number in ("1", "2"):
-            env = {
-                **os.environ,
-                "PATH": f"{kit}:{os.environ['PATH']}",
-                "SLURM_ARRAY_TASK_ID": number,
-                "SLURM_ARRAY_TASK_COUNT": "2",
-            }
+            slurm = {"SLURM_ARRAY_TASK_ID": number, "SLURM_ARRAY_TASK_COUNT": "2"}
+            env = {**os.environ, **slurm, "PATH": f"{kit}:{os.environ['PATH']}"}
             job = ["bash", str(ROOT / "examples" / "shards.slurm"), "data", address, "any-vlm"]
             subprocess.run(job, env=env, check=True, capture_output=True)
         merge = ["merge", "figures/shard-1.csv", "figures/shard-2.csv", "--out", "figures/rows.csv"]
@@ -89,7 +88,33 @@ def test_the_numbers_of_the_pages_are_in_tables() -> None:
     assert list(check_numbers.faults()) == []
 
 
-@pytest.mark.parametrize("words", ["66.1 % (59.0 to 72.0)", "65.2 % (57.0 to 71.6)", "0.31 of it", "12.9 K tokens"])
+@pytest.mark.parametrize("words", ["66.1 % (59.0 to 72.0)", "0.31 of it", "12.9 K tokens"])
 def test_a_number_that_no_table_has_is_found(words: str) -> None:
     known = check_numbers.known_to(words, words)
     assert not all(number.is_in(known) for number in check_numbers.numbers_in(words))
+
+
+FIRST = {
+    "own dataset": "your-own-questions.html",
+    "my own questions": "your-own-questions.html",
+    "csv": "your-own-questions.html",
+    "empty the cache": "cache-and-recordings.html#empty-the-cache",
+    "what is a black cell": "how-the-search-works.html#what-a-black-cell-is",
+    "black cell": "how-the-search-works.html#what-a-black-cell-is",
+    "subtitles": "your-own-video.html#subtitles",
+    "install": "index.html#install-and-run-the-demo",
+    "resume": "cache-and-recordings.html#run-again-resume-replay",
+}
+
+
+@pytest.mark.long
+def test_pages_for_users_come_first(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mkdocs") is None or shutil.which("node") is None:
+        pytest.skip("MkDocs (make docs) or node is not here")
+    site = tmp_path / "site"
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", site]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    search = ["node", TESTS / "support" / "search_docs.mjs", site, *FIRST]
+    done = subprocess.run(search, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert {query: hits[0] for query, hits in found.items()} == FIRST

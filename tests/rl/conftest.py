@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import ROOT, SUPPORT
+from support.paths import ROOT, TESTS
 
 from atlaskit.models.serving.install import image_processing
 
@@ -24,7 +24,7 @@ collect_ignore = [name for name, needs in NEEDS.items() if not all(map(find_spec
 IS_INSTALLED = "test_trl.py" not in collect_ignore
 
 sys.path.insert(0, str(ROOT / "examples"))
-sys.path.append(str(SUPPORT))  # `families`; at the end, since `support` has a `datasets` too
+sys.path.append(str(TESTS / "server"))  # `families`
 if IS_INSTALLED and (folder := image_processing(sys.executable)):
     sys.path.append(str(folder))
 
@@ -32,7 +32,7 @@ if IS_INSTALLED and (folder := image_processing(sys.executable)):
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a Qwen3-VL of 4 layers with random weights."""
-    from families.qwen import write_qwen3_vl
+    from families.make import write_qwen3_vl
 
     folder = tmp_path_factory.mktemp("qwen3-vl")
     write_qwen3_vl(folder)

@@ -1,8 +1,7 @@
-"""Recordings: a run in one file, replayed elsewhere, and files from untrusted sources."""
+"""Promises 7 and 11: a recording replays a run elsewhere, and a stranger's file runs nothing."""
 
 import json
 import lzma
-import random
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +90,7 @@ def test_an_export_that_fails_is_one_sentence(recorded: tuple[Result, Cache], tm
     result, cache = recorded
     with pytest.raises(CacheError, match="does not know this run"):
         export(tmp_path / "x.jsonl.xz", result, cache=Cache(tmp_path / "other"))
-    with pytest.raises(CacheError, match="cannot be written"):
-        export(tmp_path / "nowhere" / "x.jsonl.xz", result, cache=cache)
-    for unwritable in (tmp_path / ("x" * 300), tmp_path):
+    for unwritable in (tmp_path / "nowhere" / "x.jsonl.xz", tmp_path):
         with pytest.raises(CacheError, match="cannot be written"):
             export(unwritable, result, cache=cache)
     with pytest.raises(InputError, match="cannot be read"):
@@ -133,13 +130,11 @@ INVALID: dict[str, tuple[bytes, ...]] = {
     "impossible facts": (line(key_of("video"), b'{"name":"","duration_s":-1,"fps":1,"size":[1,1],"parts":[]}'),),
     "lines under another hash": (line(key_of("lines"), b'[[0.0,1.0,"other words"]]'),),
     "a failure of an unknown kind": (line(key_of("failure"), b'{"kind":"SystemExit"}'),),
-    "a version with leading zeros": (line(key_of("reply", f"0{KINDS['reply'].version}"), b"{}"),),
     "a manifest that is a list": (line(key_of("run"), b'["../../evil"]'),),
-    "two names": (b'{"%s":1,"%s":2}\n' % (key_of("reply").encode(), b"cd" * 32),),
     "no last line feed": (REPLY[:-1],),
     "an entry twice": (REPLY, REPLY),
-    "an entry that is too large": (b" " * (17 << 20),),
-    "a bomb of lines": (REPLY, b"\n" * (64 << 20)),
+    "an entry that is too large": (b" " * (9 << 20),),
+    "a bomb of lines": (REPLY, b"\n" * (16 << 20)),
 }
 
 
@@ -157,11 +152,9 @@ FAST = {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30, "mode": lzma.MODE_FAST, "
 WHOLE = HEADER + b"\n" + REPLY
 NO_RECORDINGS: dict[str, bytes] = {
     "a text": b"Dear reader",
-    "no header": lzma.compress(REPLY),
     "another version": lzma.compress(b'{"atlaskit_recording":99}\n' + REPLY),
     "half a stream": lzma.compress(WHOLE)[:-20],
     "two streams": lzma.compress(WHOLE) * 2,
-    "another form of compression": lzma.compress(WHOLE, format=lzma.FORMAT_ALONE),
     "a dictionary of a gigabyte": lzma.compress(WHOLE, filters=[{**FAST, "depth": 1}]),
 }
 
@@ -170,25 +163,11 @@ NO_RECORDINGS: dict[str, bytes] = {
 def test_a_file_that_is_not_a_recording_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "run.jsonl.xz").write_bytes(NO_RECORDINGS[name])
     cache = Cache(None)
-    with pytest.raises(
-        CacheError, match=r"run\.jsonl\.xz (cannot be read as a recording|is not a recording)"
-    ) as caught:
+    with pytest.raises(CacheError, match=r"run\.jsonl\.xz (cannot be read as|is not) a recording") as caught:
         import_(tmp_path / "run.jsonl.xz", cache=cache)
     assert "\n" not in str(caught.value) and list(cache.entries()) == []
-
-
-def test_folders_and_missing_files_are_no_recordings(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none.jsonl.xz"):
-        with pytest.raises(CacheError, match="cannot be read as a recording"):
-            import_(path, cache=Cache(None))
-
-
-def test_a_recording_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
-    wide = (b'{"%s%064x":%s}\n' % (key_of("reply")[:8].encode(), n, REPLY[76:-2] + b" " * 4000) for n in range(6000))
-    path = pack(tmp_path / "run.jsonl.xz", *wide)
-    assert path.stat().st_size < 200_000
-    with pytest.raises(CacheError, match="unpacks to more than any recording does"):
-        import_(path, cache=Cache(None))
+    with pytest.raises(CacheError, match="cannot be read as a recording"):
+        import_(tmp_path, cache=cache)
 
 
 def test_a_run_whose_replies_were_replaced_is_not_exported(film: World, tmp_path: Path) -> None:
@@ -215,29 +194,6 @@ def test_a_run_with_failed_calls_is_replayed_with_its_failures(film: World, tmp_
     assert replayed(result, film, other, sampling="midpoint").to_json() == result.to_json()
     retried = ask(film.video, question, vlm=Oracle(film, miss=0.2), cache=other, **OPTIONS)
     assert not retried.trace.of("failure")  # the failed calls were made again
-
-
-def test_any_damage_is_reported_and_nothing_is_merged(recorded: tuple[Result, Cache], tmp_path: Path) -> None:
-    result, cache = recorded
-    export(tmp_path / "run.jsonl.xz", result, cache=cache)
-    whole, rng = (tmp_path / "run.jsonl.xz").read_bytes(), random.Random(0)
-    refused = 0
-    for number in range(150):
-        data = bytearray(whole)
-        if number % 3:
-            data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
-        else:
-            del data[rng.randrange(len(data)) :]
-        (tmp_path / "run.jsonl.xz").write_bytes(data)
-        other = Cache(None)
-        try:
-            import_(tmp_path / "run.jsonl.xz", cache=other)
-        except CacheError as error:
-            refused += 1
-            assert "\n" not in str(error) and list(other.entries()) == []
-        else:  # a byte that does not affect the content, such as a time
-            assert all(other.get(entry.key) == cache.get(entry.key) for entry in other.entries())
-    assert refused > 75
 
 
 def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Traces: they suffice to draw a run again, and the reader refuses anything else."""
+"""Promise: a trace suffices to draw a run again, and a tampered one is refused in one sentence."""
 
 import copy
 import json
@@ -31,8 +31,8 @@ DOCS = ROOT / "docs"
 WHEN = Question("When is it?", kind="when")
 ACTIONS = {"zoom": "Zoom", "investigate": "Investigate"}
 CASES = (
-    *("probe", "assign", "step", "zoom", "investigate", "report", "evidence", "review", "decision", "failure"),
-    "stop",
+    *("probe", "assign", "step", "zoom", "investigate", "report"),
+    *("evidence", "review", "decision", "failure", "stop"),
 )
 REMOVED = object()
 
@@ -153,21 +153,14 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
         ("k: Field required", "start", "settings.k", REMOVED),
         ("k: Input should be less than", "start", "settings.k", 10**4000),
         ("fit: Input should be", "start", "settings.fit", "squeeze"),
-        ("patch: Input should be greater", "start", "settings.patch", 0),
         ("at least 2×2", "start", "settings.k", -3),
-        ("at least 16 pixels", "start", "settings.cell", 0),
         ("max_depth is", "start", "settings.max_depth", 99),
-        ("the image differs", "start", "settings.cell", 33),
         ("the image differs", "step", "view.dead", [3]),
-        ("the image differs", "zoom", "action.cell", 2),
         ("the image differs", "evidence", "kept.0.subtitle", "What was never said."),
-        ("no cell 16 in a 4×4 grid", "step", "view.path", [16]),
         ("no cell 16 in a 4×4 grid", "zoom", "action.cell", 16),
-        ("leads to depth 10000", "step", "view.path", [1] * 10_000),
         ("Finished with these fields shows no image", "zoom", "action", {"name": "Finished"}),
         ("its sheet shows the evidence 'Z'", "review", "sheet.labels", ["Z"]),
         ("conflicts with the scratchpad", "evidence", "kept.0.label", "Q"),
-        ("outside its cell", "evidence", "kept.0.timestamp_s", 0.0),
         ("is not an interval", "report", "dead_s", [[5.0, 5.0]]),
         ("erases the evidence 'NO'", "review", "erased", ["NO"]),
         ("view.path: Input should be a valid array", "step", "view.path", "abc"),
@@ -265,24 +258,17 @@ STOP = b'{"calls":1,"kind":"stop","round":0,"rounds":0,"stop":"calls","worker":n
     ("sentence", "content"),
     [
         ("line 1, names no version, so this is not a trace", b""),
-        ("line 1, names no version", b"[]"),
         ("line 1, names no version", b'{"atlaskit_trace":"3"}'),
         ("line 1, is not valid JSON, so this is not a trace of atlaskit (Expecting value: column 1)", b"hello\n"),
         ("line 1, is not valid JSON", HEAD.decode().encode("utf-16")),
         ("line 1, names a trace of version 1; this atlaskit reads version 3.", b'{"atlaskit_trace":1}\n' + STOP),
-        ("line 1, has fields besides the version", b'{"atlaskit_trace":3,"run":"rm -rf /"}\n'),
-        ("line 2, is not valid JSON", HEAD + STOP[:-20]),
         ("line 2, is not valid JSON", HEAD + b'{"data":NaN}'),
         ("line 2: This 'stop' is invalid: Out of range", HEAD + STOP.replace(b"1", b"1e999")),
         ("line 2: This 'stop' is invalid: ", HEAD + STOP.replace(b"calls", b"\\ud800", 2)),
-        ("line 2, is not valid JSON", HEAD + b"[" * 100_000),
         ("line 2, has more than 32 levels", HEAD + b"[" * 100 + b"]" * 100),
         ("line 4, is no event that this atlaskit knows; it has no kind: '3'.", HEAD + STOP + b"\r\n" + b"3\n"),
-        ("line 3, is no event that this atlaskit knows; it is of the kind 'dance'.", HEAD + STOP + b'{"kind":"dance"}'),
         ("line 2: This 'stop' is invalid: stop: Field required.", HEAD + b'{"kind":"stop"}'),
         ("line 2: This 'stop' is invalid: when: Unexpected", HEAD + STOP[:-2] + b',"when":"now"}'),
-        ("round: Input should be greater than or equal to 0.", HEAD + STOP.replace(b'"round":0', b'"round":-1')),
-        ("worker: Input should be a valid integer.", HEAD + STOP.replace(b"null", b"false")),
         ("calls: Input should be a valid integer.", HEAD + STOP.replace(b":1,", b':"1",')),
     ],
 )
@@ -303,19 +289,6 @@ def test_unreadable_and_unwritable_files(tmp_path: Path) -> None:
         Trace().save(tmp_path)
     Trace().save(tmp_path / "empty.jsonl")
     assert Trace.load(tmp_path / "empty.jsonl") == Trace()
-
-
-@settings(max_examples=40)
-@given(data=st.data())
-def test_a_damaged_trace_is_read_or_refused(eventful: Trace, tmp_path: Path, data: st.DataObject) -> None:
-    content = bytearray(save_to(eventful, tmp_path).read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    (tmp_path / "damaged.jsonl").write_bytes(content[: data.draw(st.integers(0, len(content)))])
-    try:
-        Trace.load(tmp_path / "damaged.jsonl").save(tmp_path / "again.jsonl")
-    except InputError as error:
-        check_sentence(error)
 
 
 def test_the_schema_in_the_docs_is_current() -> None:

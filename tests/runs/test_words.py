@@ -1,4 +1,4 @@
-"""Every display words an answer and the truth alike, and marks an answer without evidence."""
+"""Promise: every display words an answer alike, and marks an answer without evidence."""
 
 import json
 from dataclasses import replace
@@ -72,7 +72,7 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(answered
             assert part in wrong, part
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["video-rlm", "uniform", "composite"])
 def test_an_answer_without_evidence_says_so(method: str, world: World, shared_cache: Cache) -> None:
     nothing: Any = Overruled(
         Babbler(4),

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import textwrap
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Unpack
 
 import pytest
-from server.benchmark_page import run_page
 from support.asking import ask
+from support.datasets import make_longvideobench, write_json
 from support.invariants import check_books, check_counters, check_grounded
 from support.parallel import wait_until
+from support.paths import ROOT
 from support.servers import children, members
 
 import atlasworld as aw
@@ -37,10 +42,68 @@ pytestmark = [pytest.mark.server, pytest.mark.usefixtures("small_and_offline")]
 BUDGET = Budget(calls=12)
 
 
+PAGE = ROOT / "docs" / "benchmark-on-one-gpu.md"
+MODEL = "Qwen/Qwen3-VL-8B-Instruct"
+
+
+def commands(model: str, calls: int) -> list[str]:
+    """Return the page's blocks of shell that are run, with another model and few calls."""
+    text = re.sub(r"<!-- not run: [^>]*-->\n```sh\n.*?```\n", "", PAGE.read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 6
+    smaller = {
+        f"--model {MODEL}": f"--model {model} --calls {calls}",
+        f"MODEL={MODEL}": f'MODEL="{model}"',
+        "FIRST=30": "FIRST=1",
+        "--estimate 5": "--estimate 1",
+    }
+    for words, fewer in smaller.items():
+        assert any(words in block for block in blocks)
+        blocks = [block.replace(words, fewer) for block in blocks]
+    return blocks
+
+
+def packed_dataset(home: Path, clip: Path) -> None:
+    """Make a folder as the hub gives it: rows, and two archives, one of them in two parts."""
+    make_longvideobench(home, clip)
+    rows = json.loads((home / "lvb_val.json").read_text())
+    write_json(home / "lvb_val.json", [{**row, "duration_group": 3600} for row in rows])
+    (home / "subtitles").mkdir()
+    for folder in ("videos", "subtitles"):
+        with tarfile.open(home / f"{folder}.tar", "w") as tar:
+            tar.add(home / folder, folder)
+        shutil.rmtree(home / folder)
+    whole = (home / "videos.tar").read_bytes()
+    (home / "videos.tar").unlink()
+    (home / "videos.tar.part.aa").write_bytes(whole[:9999])
+    (home / "videos.tar.part.ab").write_bytes(whole[9999:])
+
+
+def run_page(home: Path, clip: Path, model: str, calls: int) -> None:
+    """Run the page's commands in a folder, with the model at an address."""
+    packed_dataset(home / "data" / "LongVideoBench", clip)
+    kit = Path(sys.executable).parent
+    env = {**os.environ, "PATH": f"{kit}:{os.environ['PATH']}", "ATLASKIT_CACHE": str(home / "cache")}
+    for block in commands(model, calls):
+        if block.startswith("make paper"):  # what the target runs
+            given = block.removeprefix("make paper").strip()
+            printed = subprocess.run(f"make -n -C {ROOT} paper {given}", shell=True, capture_output=True, text=True)
+            words = re.search(r"atlaskit paper (.*)", printed.stdout)
+            assert words, printed.stderr
+            block = f"atlaskit paper {words[1]} --hours 0.1 --calls {calls}"
+        line = ["bash", "-ec", block]
+        done = subprocess.run(line, env=env, cwd=home, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, (block, done.stderr[-2000:])
+
+
 @pytest.fixture(scope="module")
 def vlm(tiny: Path, small_and_offline: None) -> Iterator[VLM]:
-    with serve(tiny) as vlm:
+    server = serve(tiny)
+    with server as vlm:
+        assert server._process is not None
+        (group,) = children(server._process.supervisor.pid)
         yield vlm
+    assert members(group) == [], "the end of a with block ends all processes"
 
 
 def run(world: World, question: Question, vlm: VLM, cache: Cache, **options: object) -> Result:
@@ -106,20 +169,6 @@ def test_the_servers_grammar_enforces_every_schema(
     for key, request in calls.items():
         reply = vlm.complete(request, max_attempts=1)
         assert isinstance(reply.answer, shape_of(request)), key
-
-
-def test_parallel_runs_count_their_own_usage(vlm: VLM, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
-    before = vlm.counters()
-    caches = [Cache(tmp_path_factory.mktemp("cache")) for _ in range(2)]
-    with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda i: run(world, world.questions[2 + i], vlm, caches[i]), range(2)))
-    server = vlm.counters() - before
-    for result in results:
-        check_books(result, BUDGET)
-        assert sum(call.usage.calls for call in result.calls) == result.total.calls
-        assert sum(call.usage.tokens for call in result.calls) == result.total.tokens
-    assert server["prompt_tokens"] == sum(result.total.prompt_tokens for result in results)
-    assert server["prefix_hits"] == sum(result.total.cached_tokens for result in results)
 
 
 def test_the_commands_of_the_benchmark_page_run_in_their_order(vlm: VLM, in_tmp: Path, film: World) -> None:

@@ -53,13 +53,9 @@ IN_CI = (
     TinyFamily("Qwen3.5 (experts, thinks)", "qwen3.5", squares(32, 65536), thinks=True),
 )
 MORE = (
-    TinyFamily("Qwen2.5-VL", "qwen2.5-vl", squares(28, 3136)),
     TinyFamily("InternVL 3", "internvl", None),
     TinyFamily("Gemma 3", "gemma-3", fixed(260)),
-    TinyFamily("LLaVA-OneVision", "llava-onevision", None),
-    TinyFamily("SmolVLM", "smolvlm", None),
     TinyFamily("GLM-4.1V (thinks)", "glm-4.1v-thinking", None, thinks=True),
-    TinyFamily("MiniCPM-V 4.6 (thinks)", "minicpm-v-4.6", None, thinks=True),
 )
 
 

@@ -165,11 +165,6 @@ flooding = without_end(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n", 0)
 dripping = without_end(CHUNKED, b"1\r\n \r\n", 0.01)
 
 
-def html_page(status: int) -> Fault:
-    """Answer with a web page, as a gateway does."""
-    return sending_bytes(b"<html>\n<body>Sorry!\r\n\xff</body></html>\n", status, Content_Type="text/html")
-
-
 def half_a_body(body: dict[str, Any], rng: random.Random) -> Fault:
     """Send less than the Content-Length, then close the connection or leave it open."""
     data, is_closed = json.dumps(random_completion(body, rng)).encode(), rng.random() < 0.5
@@ -188,12 +183,6 @@ def overloaded(body: dict[str, Any], rng: random.Random) -> Fault:
     """Answer with 429 and a Retry-After that may be nonsense."""
     waits = ["0.01", "0", "1e9", "-1", "inf", "nan", "soon", "", "1, 2", "Wed, 21 Oct 2065 07:28:00 GMT"]
     return failing(429, Retry_After=rng.choice(waits))
-
-
-def half_an_answer(body: dict[str, Any], rng: random.Random) -> Fault:
-    """Answer with a completion whose text is cut off."""
-    text = random_answer(body, rng)
-    return saying(text[: rng.randrange(len(text))])
 
 
 def misfitting(body: dict[str, Any], rng: random.Random) -> Fault:
@@ -219,12 +208,6 @@ def odd_usage(body: dict[str, Any], rng: random.Random) -> Fault:
     return sending({**completion(random_answer(body, rng)), "usage": rng.choice([usage, usage, "free", [3], None])})
 
 
-def thinking(body: dict[str, Any], rng: random.Random) -> Fault:
-    """Answer with what fits, after reasoning whose opening tag may be missing."""
-    opening = rng.choice(["<think>", "\n<think>\n", ""])
-    return saying(f'{opening}Cell 3?\nOr {{"cell": 4}}.\n</think>\n{random_answer(body, rng)}')
-
-
 def forgetful(body: dict[str, Any], rng: random.Random) -> Fault:
     """Reject a request that names an image without its bytes."""
     page = random_completion(body, rng)
@@ -239,21 +222,14 @@ def always(fault: Fault) -> Draw:
 RANDOM_FAULTS: dict[str, Draw] = {
     "late": always(staying_silent),
     "500": always(failing(500)),
-    "503": always(failing(503)),
     "429": overloaded,
-    "half a JSON": always(with_broken_json),
-    "half an answer": half_an_answer,
     "half a body": half_a_body,
     "another schema": misfitting,
     "an invisible cell": invisible_cell,
-    "no choices": always(without_choices),
     "reset": always(resetting),
     "hang-up": always(hanging_up),
     "flood": always(flooding),
     "drip": always(dripping),
-    "a page": always(html_page(200)),
-    "502": always(html_page(502)),
     "odd usage": odd_usage,
-    "thinking": thinking,
     "forgetful": forgetful,
 }

@@ -6,7 +6,6 @@ numbered in one row, so that a number names one frame.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,6 +28,7 @@ from atlaskit.agents.verbalize import (
     request,
     seconds,
     span_text,
+    spoken_text,
 )
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Scratchpad, Seen
@@ -130,7 +130,7 @@ class Known:
     scratchpad: Scratchpad
     notes: tuple[Note, ...]
     seen: Seen
-    """How finely each part was seen, without the sheet of the whole."""
+    """How finely each part was seen; the coarsest step is that of the sheet of the whole."""
     root: Span
     """The interval that is searched."""
     grain_s: float
@@ -140,41 +140,36 @@ class Known:
     coming_s: tuple[Span, ...] = ()
     """The stretches that other looks show now, and those that wait to be shown."""
     earlier: str = ""
-    """What was learned when something else was asked about the video."""
+    """The findings of earlier runs about the video, as text."""
 
     @property
     def text(self) -> str:
-        """Return it in words."""
-        task = f"What to look for: {self.search_task} {SETTLED[self.settled_by]}"
+        """The facts in words."""
+        rows = [
+            f"What to look for: {self.search_task} {SETTLED[self.settled_by]}",
+            kept_text(self.scratchpad),
+            notes_text(self.notes),
+            self.seen_text,
+        ]
+        if self.earlier:
+            rows.insert(0, self.earlier)
         if self.coming_s:
-            coming = [f"Others look at these now, or will: {_spans_text(self.coming_s)}."]
-        else:
-            coming = []
-        earlier = [self.earlier] if self.earlier else []
-        return "\n".join(
-            [
-                *earlier,
-                task,
-                kept_text(self.scratchpad),
-                notes_text(self.notes),
-                self.seen_text,
-                *coming,
-            ]
-        )
+            rows.append(f"Others look at these now, or will: {_spans_text(self.coming_s)}.")
+        return "\n".join(rows)
 
     @property
     def seen_text(self) -> str:
-        """Return how finely the video was seen."""
+        """How finely the video was seen, in words."""
         unseen = self.seen.unseen(*self.root, self.grain_s)
         if not self.seen.parts:
             return "Seen before: the sheet of the whole, and nothing more finely."
         if not unseen:
             return f"Seen before: everything, at steps of {seconds(self.grain_s)} s or finer."
         fine = _spans_text(self.seen.at(self.grain_s).within(*self.root).intervals)
-        whole_s = max(step_s for _, _, step_s in self.seen.parts)
+        coarsest_s = max(step_s for _, _, step_s in self.seen.parts)
         rows = [f"Seen before at steps of {seconds(self.grain_s)} s or finer: {fine or 'nothing'}."]
         for start_s, end_s, step_s in self.seen.parts[:MOST_SEEN]:
-            if step_s < whole_s and self.seen.unseen(start_s, end_s, self.grain_s):
+            if step_s < coarsest_s and self.seen.unseen(start_s, end_s, self.grain_s):
                 rows.append(
                     f"At steps of {seconds(step_s)} s: {seconds(start_s)}–{seconds(end_s)} s."
                 )
@@ -185,58 +180,42 @@ def _spans_text(spans: Sequence[Span]) -> str:
     """Return stretches in seconds, in order of time; of many, the longest."""
     longest = sorted(spans, key=lambda span: span[0] - span[1])[:MOST_SEEN]
     text = ", ".join(f"{seconds(a)}–{seconds(b)} s" for a, b in sorted(longest))
-    return f"{text}, and {len(spans) - MOST_SEEN} shorter ones" if len(spans) > MOST_SEEN else text
+    if len(spans) > MOST_SEEN:
+        text += f", and {len(spans) - MOST_SEEN} shorter ones"
+    return text
 
 
 def kept_text(scratchpad: Scratchpad) -> str:
     """Return the evidence, one row for each item, in order of time."""
     if not len(scratchpad):
         return "No evidence is kept yet."
-    items = sorted(scratchpad, key=lambda item: item.timestamp_s)
-    rows = [
-        (
-            f"[{item.label}] {seconds(item.timestamp_s)} s: {item.description} (sure: "
-            f"{item.confidence:g})"
-        )
-        for item in items
-    ]
-    spoken = [
-        f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}"
-        if item.subtitle
-        else ""
-        for item in items
-    ]
-    return "\n".join(
-        [
-            "Kept as evidence, in order of time:",
-            *(f"{row}{said}" for row, said in zip(rows, spoken, strict=True)),
-        ]
-    )
+    rows = ["Kept as evidence, in order of time:"]
+    for item in sorted(scratchpad, key=lambda item: item.timestamp_s):
+        frame = f"[{item.label}] {seconds(item.timestamp_s)} s: {item.description}"
+        rows.append(f"{frame} (sure: {item.confidence:g}){spoken_text(item)}")
+    return "\n".join(rows)
 
 
 def notes_text(notes: Sequence[Note]) -> str:
     """Return the notes of looks, in the order in which they were made."""
     if not notes:
         return "There are no notes yet."
-    places = sorted(range(len(notes)), key=lambda place: (not notes[place].has_kept, -place))[
-        :MOST_NOTES
-    ]
-    rows = [
-        f"- {_spans_text(notes[place].spans_s)}, a frame every {seconds(notes[place].step_s)} s "
-        f"or finer: {printable(notes[place].text, LONGEST_NOTE)}"
-        for place in sorted(places)
-    ]
-    return "\n".join(["Notes of those who looked:", *rows])
+    places = sorted(range(len(notes)), key=lambda place: (not notes[place].has_kept, -place))
+    rows = ["Notes of those who looked:"]
+    for place in sorted(places[:MOST_NOTES]):
+        note = notes[place]
+        where = f"{_spans_text(note.spans_s)}, a frame every {seconds(note.step_s)} s or finer"
+        rows.append(f"- {where}: {printable(note.text, LONGEST_NOTE)}")
+    return "\n".join(rows)
 
 
 def _sheet_text(view: View) -> str:
     """Return a description of a sheet: its cells, its stretch and its step."""
     grid = view.grid
     first = view.first
+    picked = ""
     if view.look.sampling == "shots":
         picked = ", the one that is least like the film around it"
-    else:
-        picked = ""
     every = "one frame for each cell"
     if not grid.is_uneven:
         every = f"one frame for every {seconds(grid.resolution_s)} s"
@@ -267,9 +246,9 @@ class PlanCall:
     question: Question
     root: Observation
     hints: tuple[HintRecord, ...] = ()
-    """What scouts say of the cells, best first."""
+    """The scouts' hints about the cells, best first."""
     earlier: str = ""
-    """What was learned when something else was asked about the video."""
+    """The findings of earlier runs about the video, as text."""
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -305,9 +284,8 @@ class LookCall:
     @property
     def cells(self) -> tuple[int, ...]:
         """The numbers of the cells, in one row through all sheets."""
-        return tuple(
-            number for each in self.sheets for number in range(each.view.first, _after(each.view))
-        )
+        last = self.sheets[-1].view
+        return tuple(range(self.sheets[0].view.first, last.first + last.grid.size))
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -325,11 +303,6 @@ class LookCall:
             LOOK.format(most=MOST_STRETCHES),
             f"{ENDS} {INTERVAL}" if self.question.kind == "when" else "",
         )
-
-
-def _after(view: View) -> int:
-    """Return the number that follows those of a sheet's cells."""
-    return view.first + view.grid.size
 
 
 @dataclass(frozen=True)
@@ -351,7 +324,7 @@ class VerdictCall:
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """Stretches that were asked for and could not be shown."""
     over: str = ""
-    """Why the search is over, so that an answer is wanted in any case; "" while it can go on."""
+    """Why the search is over, which makes an answer obligatory; "" while it goes on."""
 
     @property
     def frames(self) -> tuple[int, ...] | tuple[str, ...]:
@@ -395,12 +368,10 @@ class VerdictCall:
 
     @property
     def progress(self) -> str:
-        """Return the remaining calls, and the stretches that could not be shown."""
-        if self.most_calls is None:
-            used = f"{self.calls} calls are used"
-        else:
-            used = f"{self.calls} of {self.most_calls} calls"
-        rows = [f"{used}."]
+        """The calls that were used, and the stretches that could not be shown, in words."""
+        rows = [f"{self.calls} calls are used."]
+        if self.most_calls is not None:
+            rows = [f"{self.calls} of {self.most_calls} calls."]
         reasons = {
             "seen": "was seen as finely before",
             "outside": "lies outside of what is searched",

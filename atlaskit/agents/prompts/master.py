@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -91,10 +92,13 @@ class TaskCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        schema = PlanAnswer if self.chooses_traversal else TaskAnswer
-        plan = [TRAVERSALS] if self.chooses_traversal else []
-        words = (TASK, *plan, question_text(self.question), form_text(schema))
-        return Request("master", "task", (Message("user", words),), schema, self)
+        schema: type[TaskAnswer] = TaskAnswer
+        parts = [TASK]
+        if self.chooses_traversal:
+            schema = PlanAnswer
+            parts.append(TRAVERSALS)
+        parts += [question_text(self.question), form_text(schema)]
+        return Request("master", "task", (Message("user", tuple(parts)),), schema, self)
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,8 @@ class ProbeCall:
     def closed(self) -> tuple[int, ...]:
         """The visible cells that cannot be named, because they are or were explored."""
         view = self.observation.view
-        return tuple(
-            index for index in range(view.grid.size) if index not in {*view.dead, *self.open_cells}
-        )
+        others = {*view.dead, *self.open_cells}
+        return tuple(index for index in range(view.grid.size) if index not in others)
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -170,35 +173,26 @@ class ReviewCall:
     def narrow_gaps(self) -> list[Gap]:
         """The intervals of a second or more between two frames whose cells touch."""
         items = sorted(self.sheet.scratchpad, key=lambda item: item.timestamp_s)
-        near = [
-            (a, b)
-            for a, b in pairwise(items)
-            if b.start_s <= a.end_s and b.timestamp_s - a.timestamp_s >= 1
-        ]
-        return [Gap(a.timestamp_s, b.timestamp_s, a.label, b.label) for a, b in near]
+        found = list[Gap]()
+        for a, b in pairwise(items):
+            if b.start_s <= a.end_s and b.timestamp_s - a.timestamp_s >= 1:
+                found.append(Gap(a.timestamp_s, b.timestamp_s, a.label, b.label))
+        return found
 
     @property
     def progress(self) -> str:
         """How far the search has come: round, calls, cells visited without and with findings."""
         view = self.observation.view
-        labels = dict[int, list[str]]()
+        labels = defaultdict[int, list[str]](list)
         for item in self.sheet.scratchpad:
-            labels.setdefault(view.grid.cell_at(item.timestamp_s).index, []).append(
-                f"[{item.label}]"
-            )
-        empty = [
-            index
-            for index in range(view.grid.size)
-            if index not in {*self.open_cells, *labels, *view.dead}
-        ]
-        if self.most_calls is None:
-            calls = f"{self.calls} calls"
-        else:
-            calls = f"{self.calls} of {self.most_calls} calls"
-        rows = [f"Round {self.round}; {calls} are used."]
-        rows += (
-            [f"Searched, but not to the end, and nothing kept: {listed(empty)}."] if empty else []
-        )
+            cell = view.grid.cell_at(item.timestamp_s).index
+            labels[cell].append(f"[{item.label}]")
+        others = {*self.open_cells, *labels, *view.dead}
+        empty = [index for index in range(view.grid.size) if index not in others]
+        most = "" if self.most_calls is None else f" of {self.most_calls}"
+        rows = [f"Round {self.round}; {self.calls}{most} calls are used."]
+        if empty:
+            rows.append(f"Searched, but not to the end, and nothing kept: {listed(empty)}.")
         rows += [f"Cell {cell} holds {', '.join(labels[cell])}." for cell in sorted(labels)]
         return " ".join(rows)
 

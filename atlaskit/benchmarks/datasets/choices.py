@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.benchmarks.datasets.layout import Layout, Loading
+from atlaskit.benchmarks.datasets.layout import Layout, Loading, existing
 from atlaskit.benchmarks.datasets.options import (
     LetteredRow,
     Options,
@@ -70,15 +70,19 @@ class LVBenchQuestion(LetteredRow):
         match = REFERENCE.fullmatch(self.time_reference)
         if match is None:
             return ()
-        start_s, end_s = (
-            3600.0 * int(hours or 0) + 60 * int(minutes) + int(seconds)
-            for hours, minutes, seconds in (match.groups()[:3], match.groups()[3:])
-        )
-        return ((start_s, max(end_s, start_s + 1)),) if start_s <= end_s else ()
+        start_s = _clock_s(*match.groups()[:3])
+        end_s = _clock_s(*match.groups()[3:])
+        if end_s < start_s:
+            return ()
+        return ((start_s, max(end_s, start_s + 1)),)
+
+
+def _clock_s(hours: str | None, minutes: str, seconds: str) -> float:
+    return 3600.0 * int(hours or 0) + 60 * int(minutes) + int(seconds)
 
 
 class LVBenchInfo(Row):
-    """What the dataset says of a video file."""
+    """The facts of a video file, of which only the duration is read."""
 
     duration_minutes: float | None = None
 
@@ -101,21 +105,19 @@ class LVBenchRow(Row):
     @model_validator(mode="before")
     @classmethod
     def _from_one_question(cls, row: Any) -> Any:
-        """Make a video of a row that is one question."""
-        if (
-            isinstance(row, Mapping)
-            and "qa" not in row
-            and isinstance(path := row.get("video_path"), str)
-        ):
-            return {**row, "key": first_given(row, "key") or Path(path).stem, "qa": [row]}
-        return row
+        """Make a video with one question of a row that is one question."""
+        if not isinstance(row, Mapping) or "qa" in row:
+            return row
+        path = row.get("video_path")
+        if not isinstance(path, str):
+            return row
+        return {**row, "key": first_given(row, "key") or Path(path).stem, "qa": [row]}
 
     @property
     def key(self) -> str:
-        """The video's key and its questions: in one form, a row has only one of them."""
-        return "\n".join(
-            [self.video_key, *(question.uid or question.question for question in self.qa)]
-        )
+        """The video's key and all questions of the row, since in one form a row has only one."""
+        questions = [question.uid or question.question for question in self.qa]
+        return "\n".join([self.video_key, *questions])
 
     def facts(self, question: LVBenchQuestion) -> dict[str, Any]:
         """Return the facts of a question's case."""
@@ -129,8 +131,7 @@ class LVBenchRow(Row):
 
 
 def _lvbench_files(home: Path) -> list[Path]:
-    published = [home / folder / META for folder in (".", "data")]
-    return [path for path in published if path.is_file()] or row_files(home, "data")
+    return existing(home, META, f"data/{META}") or row_files(home, "data")
 
 
 LVBENCH_LAYOUT = Layout(
@@ -170,7 +171,7 @@ def lvbench(
         >>> bench.cases[0].question.text
         'What happens at 0?'
     """
-    loading = Loading(LVBENCH_LAYOUT, root, rows, subtitles)
+    loading = Loading(LVBENCH_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         for number, question in enumerate(row.qa):
             loading.add(
@@ -189,7 +190,8 @@ def lvbench(
 
 
 ROW_FOLDERS = ("MLVU/json", "json", "test-ground-truth", "MLVU_Test/test-ground-truth")
-"""Folders of row files; the test split's with answers come before the same questions without."""
+"""Folders of row files. Those of the test split with answers are read before the same questions
+without."""
 OPEN_ENDED: dict[str, Kind] = {
     "subplot": "open",
     "sub_scene": "open",
@@ -202,8 +204,8 @@ OPEN_ENDED: dict[str, Kind] = {
 class MLVURow(Row):
     """One question as published: `answer` is the text of one of its `candidates`.
 
-    In the mirrors' form, `video_name` and `task_type` replace `video` and `question_type`, the
-    answer is a letter, and the options stand in the question too.
+    Mirrors have another form: `video_name` and `task_type` replace `video` and `question_type`, the
+    answer is a letter, and the options are part of the question too.
     """
 
     marks = (
@@ -250,8 +252,10 @@ class MLVURow(Row):
 
     @property
     def kind(self) -> Kind:
-        """The kind of question: with choices, unless its type has none."""
-        return OPEN_ENDED.get(self.type.lower(), "choice") if not self.choices.texts else "choice"
+        """The kind of the question: "choice" if it has choices, else that of its type."""
+        if self.choices.texts:
+            return "choice"
+        return OPEN_ENDED.get(self.type.lower(), "choice")
 
     @property
     def _split(self) -> tuple[str, Options]:
@@ -261,7 +265,9 @@ class MLVURow(Row):
         repeated = read_options(inside)
         if len(candidates.texts) < 2:
             return stem, repeated
-        return (stem if repeated.texts == candidates.texts else self.question.strip()), candidates
+        if repeated.texts == candidates.texts:
+            return stem, candidates
+        return self.question.strip(), candidates
 
     @property
     def stem(self) -> str:
@@ -277,14 +283,15 @@ class MLVURow(Row):
     def answer_index(self) -> int | None:
         """Index of the right candidate; None if it is not known.
 
-        Published rows give its text, which may be a single letter; the mirrors' rows its letter.
+        Published rows give its text, which may be a single letter; rows of mirrors its letter.
         """
         if self.answer is None:
             return None
         by_letter = self.choices.by_letter(self.answer)
         by_text = self.choices.by_text(self.answer)
-        first, second = (by_letter, by_text) if self.task_type else (by_text, by_letter)
-        return second if first is None else first
+        if self.task_type:  # a row of a mirror
+            return by_text if by_letter is None else by_letter
+        return by_letter if by_text is None else by_text
 
 
 MLVU_LAYOUT = Layout(
@@ -325,7 +332,7 @@ def mlvu(
         >>> bench.cases[0].question.text
         'What does the man do, 0?'
     """
-    loading = Loading(MLVU_LAYOUT, root, rows, subtitles)
+    loading = Loading(MLVU_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         loading.add(
             location,
@@ -391,7 +398,7 @@ class EgoSchemaRow(Row):
 
     @property
     def key(self) -> str:
-        """The video, as each has one question, and whether that has choices in this row."""
+        """The video, since each has one question, and whether the row has choices for it."""
         return f"{self.video_idx} {bool(self.option)}"
 
     @property
@@ -405,13 +412,13 @@ class EgoSchemaRow(Row):
         if self.answer is None:
             return None
         number = as_number(self.answer)
-        if isinstance(number, int):
-            return number if 0 <= number < len(self.option) else None
-        return self.choices.index_of(self.answer)
+        if not isinstance(number, int):
+            return self.choices.index_of(self.answer)
+        return number if 0 <= number < len(self.option) else None
 
 
 def _egoschema_files(home: Path, _split: str) -> list[Path]:
-    """Return the row files; the subset's first, since the others repeat it without answers."""
+    """Return the row files, the subset's first, because the others repeat it without answers."""
     files = [path for path in row_files(home) if path.name != ANSWERS]
     return sorted(files, key=lambda path: "subset" not in str(path.relative_to(home)).lower())
 
@@ -455,7 +462,7 @@ def egoschema(
         >>> bench.cases[0].question.text
         'What is C doing overall, 0?'
     """
-    loading = Loading(EGOSCHEMA_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(EGOSCHEMA_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     is_empty = True
     answers = _separate_answers(loading.home)
     for location, row in loading.rows():
@@ -492,13 +499,16 @@ def _separate_answers(home: Path) -> dict[str, int]:
         raise InputError(
             f"{path} must hold an answer for each question; got {type(answers).__name__}."
         )
+    indices = dict[str, int]()
     for name, answer in answers.items():
-        if as_number(answer) not in range(len(OPTIONS)):
+        index = as_number(answer)
+        if index not in range(len(OPTIONS)):
             raise InputError(
                 f"{path} must give an index from 0 to {len(OPTIONS) - 1} for each question; got "
                 f"{answer!r:.40} for {printable(name, 60)}."
             )
-    return {name: int(as_number(answer)) for name, answer in answers.items()}
+        indices[name] = int(index)
+    return indices
 
 
 QUESTION = re.compile(r"^\s*Question:\s*", re.MULTILINE | re.IGNORECASE)
@@ -507,8 +517,8 @@ QUESTION = re.compile(r"^\s*Question:\s*", re.MULTILINE | re.IGNORECASE)
 class LongTimeScopeRow(LetteredRow):
     """One question as published: a whole prompt, with its options, in `input`.
 
-    The prompt's instructions are no part of the question: the lines before "Question:", and those
-    that follow the last option where the other options have one line each.
+    The prompt's instructions are left out: the lines before "Question:", and those after the last
+    option if the other options have one line each.
     """
 
     marks = (
@@ -579,7 +589,7 @@ def longtimescope(
         >>> bench.cases[0].question.text
         'What does the golden retriever do, 0?'
     """
-    loading = Loading(LONGTIMESCOPE_LAYOUT, root, rows, subtitles)
+    loading = Loading(LONGTIMESCOPE_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         loading.add(
             location,

@@ -1,11 +1,11 @@
 """Datasets of questions whose answers are times, each loaded from a local folder as published.
 
-* Moments: what is asked about a described moment, and intervals as rows give them.
-* `extremewhen`: ExtremeWhenBench (2026), hours of video; `with_absent` mixes in what is not there.
-* `comet`: CoMET-Bench (2026), every event under conditions, and queries whose answer is none.
-* `qvhighlights`: QVHighlights (Lei et al., 2021), several windows.
-* `charades`: Charades-STA (Gao et al., 2017).
-* `cgbench`: CG-Bench (Chen et al., 2025), choices and the clues that they rest on.
+* `extremewhen`: ExtremeWhenBench (2026), about one interval in hours of video.
+* `with_absent`: mixes questions about what a video does not show into a benchmark.
+* `comet`: CoMET-Bench (2026), about every event under conditions; some queries have none.
+* `qvhighlights`: QVHighlights (Lei et al., 2021), about several windows.
+* `charades`: Charades-STA (Gao et al., 2017), about one interval in half a minute of video.
+* `cgbench`: CG-Bench (Chen et al., 2025), choices, and the clues on which they rest.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ from atlaskit.benchmarks.datasets.layout import (
     Loading,
     MediaFiles,
     check_one_of,
+    existing,
 )
 from atlaskit.benchmarks.datasets.options import LETTER
 from atlaskit.benchmarks.datasets.rows import Row
@@ -34,36 +36,36 @@ from atlaskit.errors import InputError
 VIDEO = ("video", "video_id", "vid", "video_name", "video_path")
 QUERY = ("query", "question", "sentence")
 INTERVALS = ("intervals", "gt_intervals", "ground_truth", "segments")
-"""Names under which rows of CoMET-Bench may have a field, the first that is there counting."""
+"""Names that these three fields of CoMET-Bench may have; the first that a row has counts."""
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 Interval = tuple[Seconds, Seconds]
 """An interval of a row: a start and an end in seconds."""
 
 
 def in_order(intervals: Iterable[Span]) -> Spans:
-    """Return intervals with their earlier end first, and no end before the start of the video."""
+    """Return intervals with their earlier end first, clipped to the start of the video."""
     return tuple((max(0.0, min(span)), max(0.0, max(span))) for span in intervals)
 
 
 def oddity(intervals: Iterable[Span], duration_s: float | None = None) -> str:
-    """Return what is odd about the intervals of a row: words separated by ", ", or "".
+    """Return the names of what is odd about the intervals of a row, separated by ", ", or "".
 
     Args:
         intervals: The intervals as published.
-        duration_s: Duration of the video in seconds, where the row tells it.
+        duration_s: Duration of the video in seconds, if the row has it.
     """
-    spans = list(intervals)
-    faults = {
-        "reversed": any(start_s > end_s for start_s, end_s in spans),
-        "empty": any(start_s == end_s for start_s, end_s in spans),
-        "before the start": any(min(span) < 0 for span in spans),
-        "beyond the end": duration_s is not None and any(max(span) > duration_s for span in spans),
-    }
+    faults = dict.fromkeys(("reversed", "empty", "before the start", "beyond the end"), False)
+    for start_s, end_s in intervals:
+        faults["reversed"] |= start_s > end_s
+        faults["empty"] |= start_s == end_s
+        faults["before the start"] |= min(start_s, end_s) < 0
+        if duration_s is not None:
+            faults["beyond the end"] |= max(start_s, end_s) > duration_s
     return ", ".join(name for name, applies in faults.items() if applies)
 
 
 def when_shown(description: str) -> str:
-    """Return the question of when the video shows what a sentence describes."""
+    """Return the question that asks when the video shows what a sentence describes."""
     return f"When does the video show this: “{description.strip()}”"
 
 
@@ -72,9 +74,10 @@ FOLDERS = {
     "mlvu": ("mlvu", "mlvu/video"),
     "videomme": ("videomme/data", "videomme"),
 }
-"""Where the videos of each source lie, by the source's name in lower case without punctuation."""
+"""Where the videos lie that ExtremeWhenBench takes from each other benchmark, by the benchmark's
+name in lower case without punctuation."""
 ANYWHERE = ("videos", "")
-"""Where videos of all sources lie if one's folder does not keep the sources apart."""
+"""Where the videos of all sources lie if a folder does not keep the sources apart."""
 SUBTITLES = ("subtitle", "subtitles")
 """Folders of a source that may hold subtitles."""
 
@@ -82,7 +85,7 @@ SUBTITLES = ("subtitle", "subtitles")
 class ExtremeWhenRow(Row):
     """One question as published.
 
-    Needed are the video's id, the question and, in one row of a file at least, the interval.
+    The video's id and the question are required; the interval in at least one row of a file.
     """
 
     marks = (frozenset({"correct_interval"}), frozenset({"question"}), frozenset({"video_id"}))
@@ -113,8 +116,9 @@ class ExtremeWhenRow(Row):
         }
 
 
-EVERYWHERE = tuple(folder for folders in FOLDERS.values() for folder in folders)
-EXTREMEWHEN_LAYOUT = Layout("ExtremeWhenBench", ExtremeWhenRow, (*EVERYWHERE, *ANYWHERE))
+EXTREMEWHEN_LAYOUT = Layout(
+    "ExtremeWhenBench", ExtremeWhenRow, (*chain.from_iterable(FOLDERS.values()), *ANYWHERE)
+)
 
 
 def extremewhen(
@@ -136,8 +140,8 @@ def extremewhen(
     Args:
         root: Folder with a Parquet or JSON file of the rows, and the videos in
             `lvbench/all_videos/`, `mlvu/`, `videomme/data/` or `videos/`, or one level below.
-        absent: Whether a question about another video is asked after each, see `with_absent`. No
-            other result has that.
+        absent: Whether each question is followed by one about another video, see `with_absent`.
+            Published results do not have these.
         subtitles: Whether the videos get their subtitles, where the folder of their source has
             `subtitle/ID.srt`.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
@@ -151,12 +155,13 @@ def extremewhen(
         >>> bench.cases[0].question.text
         'When does it happen for the time 0?'
     """
-    loading = Loading(EXTREMEWHEN_LAYOUT, root, rows, subtitles)
+    loading = Loading(EXTREMEWHEN_LAYOUT, root, given=rows, wants_lines=subtitles)
     home = loading.home
-    videos = {
-        source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()
-    }
-    lines = {source: MediaFiles(home / source, SUBTITLES, SUBTITLE_SUFFIXES) for source in FOLDERS}
+    videos = dict[str, MediaFiles]()
+    lines = dict[str, MediaFiles]()
+    for source, folders in FOLDERS.items():
+        videos[source] = MediaFiles(home, (*folders, *ANYWHERE))
+        lines[source] = MediaFiles(home / source, SUBTITLES, SUBTITLE_SUFFIXES)
     for location, row in loading.rows():
         spans = in_order(filter(None, [row.correct_interval]))
         loading.add(
@@ -172,14 +177,15 @@ def extremewhen(
             category=row.category,
             positions_s=spans,
         )
-    return with_absent(loading.benchmark()) if absent else loading.benchmark()
+    benchmark = loading.benchmark()
+    return with_absent(benchmark) if absent else benchmark
 
 
 def with_absent(benchmark: Benchmark) -> Benchmark:
     """Return a benchmark of when-questions in which each is followed by one about another video.
 
-    What is asked for is taken not to be in the video: nobody has looked for it, so of a published
-    dataset a few may be there. The fact `absent` says which these are.
+    The true answer to the latter is that nothing is there. Nobody has checked that, so a few of a
+    published dataset may be there after all. The fact `absent` tells which questions these are.
 
     Raises:
         InputError: All questions are about one video.
@@ -192,11 +198,12 @@ def with_absent(benchmark: Benchmark) -> Benchmark:
     cases = benchmark.cases
     mixed = list[Case]()
     for place, case in enumerate(cases):
-        turned = (*cases[place + 1 :], *cases[:place])
-        other = next((each for each in turned if each.video != case.video), None)
-        if other is None:
+        for other in (*cases[place + 1 :], *cases[:place]):
+            if other.video != case.video:
+                break
+        else:
             raise InputError(
-                f"{benchmark.name} is about one video here, so nothing can be asked that it lacks."
+                f"All questions of {benchmark.name} are about one video, so none is about another."
             )
         asked = replace(
             other.question,
@@ -211,9 +218,9 @@ def with_absent(benchmark: Benchmark) -> Benchmark:
 
 
 class CometRow(Row):
-    """One query, as far as the paper tells the form of its data: names of fields are not in it.
+    """One query. The paper describes its data, but not the names of the fields.
 
-    Needed are the video's id, the query and its intervals, which are none for a negative query.
+    The video's id, the query and its intervals are required; a negative query has an empty list.
     """
 
     marks = (frozenset(VIDEO), frozenset(QUERY), frozenset(INTERVALS))
@@ -238,11 +245,10 @@ def comet(
     """Load CoMET-Bench from a folder.
 
     A question asks for every event that meets conditions; a negative query has none, and its answer
-    is that it is not there. What is published where this was written tells what a query has, and
-    not how its file names it: several names are read for the video, the query and its intervals in
-    seconds. The facts of a case are `domain`, `temporal_condition`, `spatial_condition`,
-    `duration_s`, `events` (their number) and `oddity`. Videos without a file are listed in
-    `missing` and reported in a warning.
+    is that nothing is there. The names of the fields were not published when this was written, so
+    several are read for the video, the query and its intervals in seconds. The facts of a case are
+    `domain`, `temporal_condition`, `spatial_condition`, `duration_s`, `events` (their number) and
+    `oddity`. Videos without a file are listed in `missing` and reported in a warning.
 
     Args:
         root: Folder with a JSON, JSON Lines or Parquet file of the rows, and `videos/`.
@@ -258,7 +264,7 @@ def comet(
         >>> [case.question.answer for case in bench][1]
         ()
     """
-    loading = Loading(COMET_LAYOUT, root, rows, subtitles)
+    loading = Loading(COMET_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         spans = in_order(row.intervals or ())
         loading.add(
@@ -305,8 +311,8 @@ class QVHighlightsRow(Row):
 
 
 def _qvhighlights_files(home: Path, split: str) -> list[Path]:
-    paths = (home / folder / f"highlight_{split}_release.jsonl" for folder in ("", "data"))
-    return [path for path in paths if path.is_file()][:1]
+    name = f"highlight_{split}_release.jsonl"
+    return existing(home, name, f"data/{name}")[:1]
 
 
 QVHIGHLIGHTS_LAYOUT = Layout(
@@ -350,7 +356,7 @@ def qvhighlights(
         >>> bench.cases[0].question.text
         'When does the video show this: “A chef bakes bread 0.”'
     """
-    loading = Loading(QVHIGHLIGHTS_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(QVHIGHLIGHTS_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for location, row in loading.rows():
         windows = in_order(row.relevant_windows)
         loading.add(
@@ -368,6 +374,7 @@ def qvhighlights(
 
 
 LINE = re.compile(r"\s*(\S+)\s+(\S+)\s+(\S+?)\s*##(.*)", re.DOTALL)
+"""A line of Charades-STA: "vid start end##sentence"."""
 
 
 class CharadesRow(Row):
@@ -390,9 +397,8 @@ def parse_line(line: str) -> dict[str, str]:
 
 
 def _charades_files(home: Path, split: str) -> list[Path]:
-    folders = ("", "sta_annotation", "annotations")
-    paths = (home / folder / f"charades_sta_{split}.txt" for folder in folders)
-    return [path for path in paths if path.is_file()][:1]
+    name = f"charades_sta_{split}.txt"
+    return existing(home, name, f"sta_annotation/{name}", f"annotations/{name}")[:1]
 
 
 CHARADES_LAYOUT = Layout(
@@ -438,7 +444,7 @@ def charades(
         >>> bench.cases[0].question.text
         'When does the video show this: “person turn a light on.”'
     """
-    loading = Loading(CHARADES_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(CHARADES_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for number, (location, row) in enumerate(loading.rows()):
         published = (row.start, row.end)
         (span,) = in_order([published])
@@ -464,7 +470,7 @@ TASKS = ("choice", "clues", "both")
 class CGBenchRow(Row):
     """One question as published: `answer` is the text of the choice whose letter is `right_answer`.
 
-    Needed are the video's id, the question and its choices; the other fields may be absent.
+    The video's id, the question and its choices are required; other fields may be absent.
     """
 
     marks = (frozenset({"video_uid"}), frozenset({"question"}), frozenset({"choices"}))
@@ -493,10 +499,13 @@ class CGBenchRow(Row):
     @property
     def answer_index(self) -> int | None:
         """Index of the right choice, by its letter or else its text; None if it is not known."""
-        if match := LETTER.fullmatch((self.right_answer or "").strip()):
+        match = LETTER.fullmatch((self.right_answer or "").strip())
+        if match is not None:
             index = ord(match[1].upper()) - ord("A")
             return index if index < len(self.choices) else None
-        return self.choices.index(self.answer) if self.answer in self.choices else None
+        if self.answer in self.choices:
+            return self.choices.index(self.answer)
+        return None
 
     def facts(self, qid: str, task: str) -> dict[str, Any]:
         """Return the facts of a case of the row."""
@@ -511,8 +520,7 @@ class CGBenchRow(Row):
 
 
 def _cgbench_files(home: Path, split: str) -> list[Path]:
-    path = home / FILES[split]
-    return [path] if path.is_file() else []
+    return existing(home, FILES[split])
 
 
 CGBENCH_LAYOUT = Layout(
@@ -561,7 +569,7 @@ def cgbench(
         'Which is it, 0?'
     """
     check_one_of("task", task, TASKS)
-    loading = Loading(CGBENCH_LAYOUT, root, rows, subtitles, split)
+    loading = Loading(CGBENCH_LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for number, (location, row) in enumerate(loading.rows()):
         qid = row.qid or f"{row.video_uid}-{number}"
         for of_task, fields in _questions(row, qid).items():
@@ -590,7 +598,7 @@ def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:
 
 
 def _clue_text(row: CGBenchRow) -> str:
-    """Return the question of where a row's clues are; the choices say what must be told apart."""
+    """Return the question that asks for a row's clues; the choices say what they must settle."""
     choices = "\n".join(f"- {choice}" for choice in row.choices)
     return (
         f"When does the video show what settles this question: {row.question}\nIts possible "

@@ -1,7 +1,8 @@
-"""A dataset's folder: which files hold its rows, its videos and its subtitles.
+"""A dataset's folder: the files of its rows, its videos and its subtitles.
 
-* Files: a video or a track by the names that a dataset gives it, in the folders where it may lie.
-* `Layout`, `Loading`: what the loaders of most datasets have in common.
+* `MediaFiles`: finds a video or a subtitle file by the name that a row gives it.
+* `Layout`: how a published dataset lies in a folder.
+* `Loading`: what all loaders share, from the rows to the benchmark.
 """
 
 from __future__ import annotations
@@ -42,51 +43,60 @@ PACKED = {
     "*.tgz": "tar -xzf {path} -C {home}",
     "*.tar.part*": "cat {parts} | tar -x -C {home}",
 }
-"""Archives in which datasets are published, and the shell's line that unpacks one."""
+"""Archives in which datasets are published, and the shell command that unpacks one."""
 
 
 def packed_in(home: Path) -> dict[str, str]:
-    """Return the archives that lie in a folder, with the line that unpacks each.
+    """Return the archives that lie in a folder, with the command that unpacks each.
 
-    Parts of an archive (`videos.tar.part.aa`) and numbered ones (`chunk_01.zip`) have one line.
+    Parts of an archive (`videos.tar.part.aa`) and numbered ones (`chunk_01.zip`) have one command.
     """
     found = dict[str, str]()
     folder = shlex.quote(str(home))
-    for pattern, line in PACKED.items():
+    for pattern, command in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
-            quoted = [shlex.quote(part) if part else "" for part in name.split("*")]
-            parts = f"{folder}/{'*'.join(quoted)}"
-            found[name] = line.format(path=shlex.quote(str(home / name)), parts=parts, home=folder)
+            # A quoted asterisk would not stand for other characters, and no text needs no quotes.
+            parts = "*".join(part and shlex.quote(part) for part in name.split("*"))
+            found[name] = command.format(
+                path=shlex.quote(str(home / name)), parts=f"{folder}/{parts}", home=folder
+            )
     return found
 
 
 def find_inside(folder: Path, name: str) -> Path | None:
     """Return the file `name` of a folder, or None if it is missing or lies outside the folder.
 
-    Names come from untrusted rows, so "../secret" and links out of the folder count as missing;
-    except in the cache of the Hugging Face hub, where each file is a link into `blobs` beside it.
+    Names come from untrusted rows, so "../secret" and links out of the folder count as missing. In
+    the cache of the Hugging Face hub, each file is a link into `blobs`, beside `snapshots`.
     """
     path = folder / name
     try:
         root = folder.resolve()
-        target = path.resolve()
-        blobs = next(
-            (each.parent / "blobs" for each in (root, *root.parents) if each.name == "snapshots"),
-            root,
-        )
-        return path if path.is_file() and any(map(target.is_relative_to, (root, blobs))) else None
+        allowed = [root]
+        for each in (root, *root.parents):
+            if each.name == "snapshots":
+                allowed.append(each.parent / "blobs")
+                break
+        is_inside = any(map(path.resolve().is_relative_to, allowed))
+        return path if path.is_file() and is_inside else None
     except (OSError, ValueError):
         return None
+
+
+def existing(home: Path, *names: str) -> list[Path]:
+    """Return the files of a folder that exist, of those with some names."""
+    paths = [home / name for name in names]
+    return list(filter(Path.is_file, paths))
 
 
 @dataclass(frozen=True)
 class MediaFiles:
     """Files of one kind in a dataset's folder, found by the name that a row gives.
 
-    They may lie in the dataset's own folders, one level below these (archives bring folders of
-    their own), or directly in its folder; mirrors differ in that, and in the suffix. The folders
-    are listed once, because a dataset asks for thousands of names.
+    Mirrors of a dataset differ in where the files lie: in the folders that the dataset names, one
+    level below these (archives bring folders of their own), or directly in its folder. They differ
+    in the suffix too. The folders are listed once, because a dataset has thousands of names.
     """
 
     home: Path
@@ -98,10 +108,14 @@ class MediaFiles:
     def find(self, *names: str) -> Path | None:
         """Return the file with the first of some names that exists inside the folder, or None.
 
-        A name comes with or without its suffix and its folder. Another suffix than the one given is
-        taken if there is only that.
+        A name comes with or without its suffix and its folder. A file with another suffix is
+        returned if there is none with the given one.
         """
-        return next(filter(None, map(self._find, names)), None)
+        for name in names:
+            path = self._find(name)
+            if path is not None:
+                return path
+        return None
 
     def _find(self, name: str) -> Path | None:
         path = PurePosixPath(name)
@@ -110,49 +124,60 @@ class MediaFiles:
         is_named = path.suffix.lower() in self.suffixes
         if is_named and len(path.parts) > 1:
             for folder in ("", *self.folders):
-                if (found := find_inside(self.home / folder, name)) is not None:
+                found = find_inside(self.home / folder, name)
+                if found is not None:
                     return found
         stem = path.stem if is_named else path.name
         for base, below, names in self._places:
             inside = names.get(path.name) or names.get(stem)
-            if (
-                inside is not None
-                and (found := find_inside(base, str(Path(below) / inside))) is not None
-            ):
-                return found
+            if inside is not None:
+                found = find_inside(base, str(Path(below) / inside))
+                if found is not None:
+                    return found
         return None
 
     @cached_property
     def _places(self) -> list[tuple[Path, str, dict[str, str]]]:
-        """Each folder that holds files: the dataset's folder, the one below it, and the names."""
+        """Each folder that holds files: a base, the folder below it or "", and the files' names."""
+        folders = list[tuple[Path, str]]()
+        for folder in self.folders:
+            base = self.home / folder
+            folders.append((base, ""))
+            for name in _visible_in(base):
+                if (base / name).is_dir():
+                    folders.append((base, name))
+        folders.append((self.home, ""))
         places = []
-        for base in (self.home / folder for folder in self.folders):
-            places += [(base, below) for below in ("", *_folders_in(base))]
-        named = [(base, below, self._names(base / below)) for base, below in places]
-        named.append((self.home, "", self._names(self.home)))
-        return [place for place in named if place[2]]
+        for base, below in folders:
+            names = self._names(base / below)
+            if names:
+                places.append((base, below, names))
+        return places
 
     def _names(self, folder: Path) -> dict[str, str]:
-        """Return the names of a folder's files, by name and by stem."""
-        files = [Path(name) for name in _list(folder) if not name.startswith(".")]
-        ours = [file for file in files if file.suffix.lower() in self.suffixes]
-        best_last = sorted(
-            ours, key=lambda file: self.suffixes.index(file.suffix.lower()), reverse=True
-        )
-        return {file.stem: file.name for file in best_last} | {
-            file.name: file.name for file in ours
-        }
+        """Return the names of a folder's files, by name and by stem.
+
+        A name counts before a stem, and of several files with one stem that with the best suffix.
+        """
+        files = list(map(Path, _visible_in(folder)))
+        found = dict[str, str]()
+        for suffix in reversed(self.suffixes):
+            for file in files:
+                if file.suffix.lower() == suffix:
+                    found[file.stem] = file.name
+        for file in files:
+            if file.suffix.lower() in self.suffixes:
+                found[file.name] = file.name
+        return found
 
 
-def _list(folder: Path) -> list[str]:
+def _visible_in(folder: Path) -> list[str]:
+    """Return the names in a folder that do not begin with a dot; none if it cannot be listed."""
     try:
-        return sorted(path.name for path in folder.iterdir())
+        names = sorted(path.name for path in folder.iterdir())
     except (OSError, ValueError):
         return []
-
-
-def _folders_in(folder: Path) -> list[str]:
-    return [name for name in _list(folder) if not name.startswith(".") and (folder / name).is_dir()]
+    return [name for name in names if not name.startswith(".")]
 
 
 @dataclass(frozen=True)
@@ -170,7 +195,7 @@ class LazyVideo:
     def __call__(self) -> Video:
         """Open the video; clip its lines to it, and end an open-ended line with it."""
         video = open_video(self.path)
-        if self.subtitles is not None:  # read after the video, because clipping needs its duration
+        if self.subtitles is not None:  # after the video, since they are clipped to its duration
             starts_at_s = self.starts_at_s + video.lead_s
             video.subtitles = read_subtitles(
                 self.subtitles,
@@ -186,7 +211,7 @@ MOST_NAMED = 3
 
 
 def check_one_of(name: str, value: Any, accepted: Collection[str]) -> None:
-    """Raise InputError if an option of a loader is none of its values."""
+    """Raise InputError if an option of a loader has a value that is not accepted."""
     if value not in accepted:
         raise InputError(f"{name} must be one of {', '.join(accepted)}; got {value!r:.40}.")
 
@@ -197,22 +222,23 @@ class Layout(Generic[R]):
 
     name: str
     row: type[R]
-    """What validates a row."""
+    """The class that validates a row."""
     videos: tuple[str, ...] = ("videos", "video", "data")
     """Folders that may hold the videos."""
     subtitles: tuple[str, ...] = ("subtitles", "subtitle")
     """Folders that may hold the subtitles; none if the dataset has none."""
     files: Callable[..., Sequence[Path]] = row_files
-    """Returns the row files of a folder, none if they are missing; called with the split too, where
-    there are several."""
+    """Returns the row files of a folder, none if they are missing. If there are several splits, it
+    is called with the split too."""
     wanted: str = "JSON or Parquet file with questions"
-    """The row files in words, for the error where there are none."""
+    """Describes the row files, for the error if there are none."""
     splits: Mapping[str, str] = field(default_factory=dict)
-    """The splits, if there are several, with the row files of each in words."""
+    """The splits, if there are several; each with a description of its row files."""
     own: re.Pattern[str] = re.compile("(?!)")
-    """Names of files that are certainly the dataset's, so that a damaged one is an error."""
+    """Matches names of files that are certainly the dataset's: a damaged one is then an error. This
+    default matches none."""
     parse_line: LineParser | None = None
-    """What reads the fields of a row from a line, if the files have a form of the dataset's own."""
+    """Reads the fields of a row from a line, if the files have a form of the dataset's own."""
 
     def files_in(self, home: Path, split: str = "") -> Sequence[Path]:
         """Return the row files of a split in a folder."""
@@ -232,10 +258,10 @@ class Layout(Generic[R]):
 
 @dataclass
 class Loading(Generic[R]):
-    """One loading of a dataset from a folder.
+    """A dataset while it is loaded from a folder.
 
     Raises:
-        InputError: The split is none of the dataset's, or the folder holds no row files.
+        InputError: The dataset has no such split, or the folder holds no row files.
     """
 
     layout: Layout[R]
@@ -243,15 +269,15 @@ class Loading(Generic[R]):
     given: Iterable[Mapping[str, Any]] | None = None
     """Rows that the caller has read; None to read those of the folder."""
     wants_lines: bool = True
-    """Whether the videos get their subtitles, as far as the dataset has any."""
+    """Whether the videos get their subtitles, if the dataset has any."""
     split: str = ""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     """Videos that have questions but no file, as the dataset names them."""
     missing_lines: dict[str, None] = field(default_factory=dict)
-    """Subtitle files that rows name and that are not there."""
+    """Subtitle files that rows name, and that do not exist."""
     _taken: Counter[str] = field(default_factory=Counter)
-    """How often each id was given so far."""
+    """How many questions so far have each id."""
     _number: int = -1
     """Number of the row that was yielded last."""
 
@@ -271,10 +297,12 @@ class Loading(Generic[R]):
     def rows(self) -> Iterator[tuple[str, R]]:
         """Yield each row, validated, with its location for error messages: see `read_rows`."""
         layout = self.layout
-        source = self._files if self.given is None else self.given
-        own = list(filter(layout.is_own, self._files))
         found = read_rows(
-            source, layout.row, dataset=layout.name, own=own, parse_line=layout.parse_line
+            self._files if self.given is None else self.given,
+            layout.row,
+            dataset=layout.name,
+            own=list(filter(layout.is_own, self._files)),
+            parse_line=layout.parse_line,
         )
         for self._number, (location, row) in enumerate(found):
             yield location, row
@@ -297,9 +325,9 @@ class Loading(Generic[R]):
     ) -> None:
         """Add the case of one question, or note that its video is missing.
 
-        The fact `subtitles` says whether the case has any. An id that an earlier question has gets
-        a number, so that a table finds each question by its id. Neither this number nor that of a
-        question without an id depends on which videos are missing.
+        The fact `subtitles` tells whether the case has any. If an earlier question has the same id,
+        the id gets a number, so that each row of a table can be found by its id. Neither this
+        number nor that of a question without an id depends on which videos are missing.
 
         Args:
             location: Where the row stands, for the error message.
@@ -310,8 +338,8 @@ class Loading(Generic[R]):
             id: The dataset's id of the question; "" if it has none.
             facts: The dataset's own columns.
             lines: Names of its subtitle file; None for those of the video.
-            videos: Where this video may lie, if not where all of the dataset do.
-            subtitles: The same for its subtitles.
+            videos: Where this video may lie, if not where the dataset's others do.
+            subtitles: Where its subtitles may lie, likewise.
             starts_at_s: Second of the subtitle file at which the video starts.
             **fields: Further fields of `Question`.
 
@@ -332,9 +360,11 @@ class Loading(Generic[R]):
             leave_out(error)
             return
         names = [name, *video] if lines is None else lines
-        found = (subtitles or self._subtitles).find(*names) if self.wants_lines else None
-        if found is None and lines and self.wants_lines:  # the row says that there are some
-            self.missing_lines[lines[0]] = None
+        found = None
+        if self.wants_lines:
+            found = (subtitles or self._subtitles).find(*names)
+            if found is None and lines:  # the row names a file
+                self.missing_lines[lines[0]] = None
         facts = {**facts, "subtitles": found is not None}
         self.cases.append(Case(question, name, LazyVideo(path, found, starts_at_s), facts))
 
@@ -347,10 +377,11 @@ class Loading(Generic[R]):
         name = name or self.layout.name
         for what, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
             if absent:
-                named = ", ".join(printable(each, 60) for each in list(absent)[:MOST_NAMED])
-                more = ", …" if len(absent) > MOST_NAMED else ""
+                named = [printable(each, 60) for each in list(absent)[:MOST_NAMED]]
+                if len(absent) > MOST_NAMED:
+                    named.append("…")
                 warnings.warn(
-                    f"{name}: {len(absent)} {what} are missing: {named}{more}", stacklevel=3
+                    f"{name}: {len(absent)} {what} are missing: {', '.join(named)}", stacklevel=3
                 )
         lacking = parts_missing(self._files)
         if lacking:
@@ -372,7 +403,7 @@ PART = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)", re.DOTALL)
 
 
 def parts_missing(paths: Sequence[Path]) -> str:
-    """Return in words which of several files of rows is not there; "" if none."""
+    """Return a sentence about the first of several files of rows that is missing; "" if none is."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for path in paths:
         part = PART.fullmatch(path.name)
@@ -380,7 +411,7 @@ def parts_missing(paths: Sequence[Path]) -> str:
             found.setdefault((part[1], part[3], part[4]), set()).add(int(part[2]))
     for (begin, count, end), numbers in found.items():
         if len(numbers) < int(count) <= MOST_PARTS:
-            lacking = next(number for number in range(int(count)) if number not in numbers)
+            lacking = min(set(range(int(count))) - numbers)
             return (
                 f"only {len(numbers)} of {int(count)} files of rows are there, not "
                 f"{begin}{lacking:05d}-of-{count}{end}"
@@ -389,4 +420,4 @@ def parts_missing(paths: Sequence[Path]) -> str:
 
 
 MOST_PARTS = 10_000
-"""Parts up to which a name is believed."""
+"""A name that claims more parts than this is not believed."""

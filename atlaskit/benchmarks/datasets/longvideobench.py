@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.benchmarks.datasets.layout import Layout, Loading
+from atlaskit.benchmarks.datasets.layout import Layout, Loading, existing
 from atlaskit.benchmarks.datasets.rows import Row
 
 FILES = {"val": ("lvb_val.json", "validation"), "test": ("lvb_test_wo_gt.json", "test")}
@@ -22,8 +22,8 @@ EMPTY_OPTION = "N/A"
 class LongVideoBenchRow(Row):
     """One question as published.
 
-    The Parquet form has the columns `option0` … `option4` instead of `candidates`. Needed are the
-    question, its choices and the video's path; the other fields may be absent.
+    The Parquet form has the columns `option0` … `option4` instead of `candidates`. The question,
+    its choices and the video's path are required; other fields may be absent.
     """
 
     marks = (
@@ -52,7 +52,7 @@ class LongVideoBenchRow(Row):
     @model_validator(mode="before")
     @classmethod
     def _collect_candidates(cls, row: Any) -> Any:
-        """Collect the option columns, and leave out what fills them up at their end."""
+        """Collect the option columns without the padding at their end."""
         if isinstance(row, Mapping) and "candidates" not in row and OPTIONS[0] in row:
             options = [row.get(name, EMPTY_OPTION) for name in OPTIONS]
             while options and options[-1] == EMPTY_OPTION:
@@ -85,7 +85,7 @@ class LongVideoBenchRow(Row):
 def _row_files(home: Path, split: str) -> list[Path]:
     """Return the files of a split: the JSON file, else the Parquet files."""
     name, begin = FILES[split]
-    return [home / name] if (home / name).is_file() else sorted(home.rglob(f"{begin}*.parquet"))
+    return existing(home, name) or sorted(home.rglob(f"{begin}*.parquet"))
 
 
 LAYOUT = Layout(
@@ -127,7 +127,7 @@ def longvideobench(
         >>> bench.cases[0].question.text
         'What is shown?'
     """
-    loading = Loading(LAYOUT, root, rows, subtitles, split)
+    loading = Loading(LAYOUT, root, given=rows, wants_lines=subtitles, split=split)
     for location, row in loading.rows():
         loading.add(
             location,

@@ -1,6 +1,8 @@
-"""The choices of a question as datasets write them.
+"""The choices of a question in the forms in which datasets write them.
 
-* Options: letters before choices, choices inside the question, answers by letter, text or number.
+* `Options`: the choices of one question, and the index of one by its letter or its text.
+* `read_options`, `split_question`, `split_options`: choices from a list, from the end of a question
+  and from one text.
 * `LetteredRow`: a row whose answer is the letter of one of its options.
 """
 
@@ -19,14 +21,17 @@ from atlaskit.benchmarks.datasets.rows import Row
 LABELLED_OPTION = re.compile(r"\(?([A-Z])(?:\)\.?|[.:、)]|(?=\s))\s*(.*)", re.DOTALL)
 """An option with its letter: "A. Apples.", "(A) Apples", "A: Apples", "A Apples"."""
 LETTER = re.compile(r"\(?([A-Za-z])[).:]*")
+"""An answer that is a letter: "B", "(b)", "B."."""
 LINE_LABEL = re.compile(r"^[ \t]*(?P<open>\(?)(?P<letter>[A-Z])(?P<close>[).:、])", re.MULTILINE)
 """The letter at the beginning of a line that starts an option."""
 INNER_LABEL = re.compile(
-    r"(?:(?<=\s)|^)(?:(?P<open>\()(?P<letter>[A-Z])(?P<close>\))|(?P<bare>[A-Z])(?P<end>[).:、])(?=\s))"
+    r"(?:(?<=\s)|^)"
+    r"(?:(?P<open>\()(?P<letter>[A-Z])(?P<close>\))"
+    r"|(?P<bare>[A-Z])(?P<end>[).:、])(?=\s))"
 )
-"""The letter of an option that may stand within a line."""
+"""The letter of an option that may begin within a line."""
 MOST_LABELS = 500
-"""Labels of one text that are looked at: the last ones, because options end a question."""
+"""Labels of one text that are read: the last ones, because options end a question."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Options:
     """The options without their letters."""
 
     def by_letter(self, answer: str) -> int | None:
-        """Return the index of the option with the letter that an answer is; None if it is none."""
+        """Return the index of the option whose letter an answer is; None if it is no letter."""
         match = LETTER.fullmatch(answer.strip())
         if match and match[1].upper() in self.letters:
             return self.letters.index(match[1].upper())
@@ -53,9 +58,13 @@ class Options:
         forms = [*self.published, *self.texts]
         if answer in forms:
             return forms.index(answer) % len(self.published)
-        match = LABELLED_OPTION.fullmatch(answer)  # the answer has a letter, the options have none
-        index = self.by_letter(match[1]) if match else None
-        if match and index is not None and self.texts[index] == match[2].strip():
+        match = LABELLED_OPTION.fullmatch(
+            answer
+        )  # it may have a letter where the options have none
+        if match is None:
+            return None
+        index = self.by_letter(match[1])
+        if index is not None and self.texts[index] == match[2].strip():
             return index
         return None
 
@@ -66,17 +75,19 @@ class Options:
 
 
 def read_options(options: Sequence[str]) -> Options:
-    """Take the letters off options, if all of them have one, each its own."""
+    """Return options, without their letters if each of them has a letter of its own."""
     published = tuple(options)
-    matches = [LABELLED_OPTION.fullmatch(option.strip()) for option in published]
-    pairs = [(match[1], match[2].strip()) for match in matches if match is not None]
-    is_labelled = len(pairs) == len(published) == len(dict(pairs))
-    if is_labelled and pairs and min(pairs)[0] == "A":
-        return Options(
-            published, tuple(letter for letter, _ in pairs), tuple(text for _, text in pairs)
-        )
-    letters = tuple(chr(ord("A") + index) for index in range(len(published)))
-    return Options(published, letters, tuple(option.strip() for option in published))
+    letters = list[str]()
+    texts = list[str]()
+    for option in published:
+        match = LABELLED_OPTION.fullmatch(option.strip())
+        if match is not None:
+            letters.append(match[1])
+            texts.append(match[2].strip())
+    if len(letters) == len(published) == len(set(letters)) and "A" in letters:
+        return Options(published, tuple(letters), tuple(texts))
+    alphabet = map(chr, range(ord("A"), ord("A") + len(published)))
+    return Options(published, letters=tuple(alphabet), texts=tuple(map(str.strip, published)))
 
 
 def split_question(text: str) -> tuple[str, list[str]]:
@@ -95,17 +106,17 @@ def split_question(text: str) -> tuple[str, list[str]]:
         starts = _longest_run(text, label)
         if len(starts) > 1:
             ends = [*starts[1:], len(text)]
-            return text[: starts[0]].strip(), [
-                text[a:b].strip() for a, b in zip(starts, ends, strict=True)
-            ]
+            options = list[str]()
+            for start, end in zip(starts, ends, strict=True):
+                options.append(text[start:end].strip())
+            return text[: starts[0]].strip(), options
     return text.strip(), []
 
 
 def split_options(options: Any) -> Any:
-    """Return options that stand in one text as a list, and without what fills a list up.
+    """Return the options of one text as a list, and a list of options without its padding.
 
-    A value of another type, which no list of options is, returns unchanged: the row's validation
-    rejects it.
+    A value of another type is returned unchanged, for the validation of the row to reject.
     """
     if isinstance(options, str):
         stem, labelled = split_question(options)
@@ -113,23 +124,22 @@ def split_options(options: Any) -> Any:
             return labelled
         return [line for line in options.splitlines() if line.strip()]
     if isinstance(options, list | tuple):
-        kept = list(options)
-        while kept and _is_padding(kept[-1]):
-            kept.pop()
-        return kept
+        unpadded = list(options)
+        while unpadded and _is_padding(unpadded[-1]):
+            unpadded.pop()
+        return unpadded
     return options
 
 
 def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
-    """Return where the options of the longest run of letters begin; nothing without an A."""
-    found = []
+    """Return where the options of the longest run of letters begin; no places without an A."""
+    found = list[tuple[int, str, tuple[str, str]]]()
     for match in list(label.finditer(text))[-MOST_LABELS:]:
         groups = match.groupdict()
         letter = groups["letter"] or groups["bare"]
-        found.append(
-            (match.start(), letter, (groups["open"] or "", groups["close"] or groups["end"]))
-        )
-    best: list[int] = []
+        style = (groups["open"] or "", groups["close"] or groups["end"])
+        found.append((match.start(), letter, style))
+    best = list[int]()
     for place, (start, letter, style) in enumerate(found):
         if letter != "A":
             continue
@@ -143,16 +153,16 @@ def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
 
 
 def _is_padding(option: Any) -> bool:
-    """Return whether a value only fills up a list of options, as columns of one length need it."""
+    """Return whether a value only fills up a list, as options in columns of one length need it."""
     is_blank = isinstance(option, str) and not option.strip()
     return option is None or is_blank or (isinstance(option, float) and math.isnan(option))
 
 
 class LetteredRow(Row):
-    """Base of such rows. A row whose answer is none of its options is invalid."""
+    """Base of rows whose answer is the letter, or the text, of an option; any other is invalid."""
 
     options: tuple[str, ...] = ()
-    """The options; some datasets have them in the question instead."""
+    """The options; empty if the dataset writes them in the question."""
     answer: str | None = None
 
     @field_validator("options", mode="before")
@@ -163,10 +173,9 @@ class LetteredRow(Row):
     @model_validator(mode="after")
     def _check_answer(self) -> Self:
         if self.answer is not None and self.answer_index is None:
-            letters = (
-                ", ".join(self.choices.letters)
-                or "the letters of its options, of which it has none"
-            )
+            letters = ", ".join(self.choices.letters)
+            if not letters:
+                letters = "the letters of its options, of which it has none"
             raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
         return self
 

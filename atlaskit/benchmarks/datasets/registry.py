@@ -1,5 +1,6 @@
-"""DATASETS: the loader of each published dataset, and how its folder is recognised. A new dataset
-is one entry here.
+"""DATASETS: the loader of each published dataset, and how its folder is recognised.
+
+A new dataset is one entry here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rows of datasets as they are published: read from files, and validated.
 
-* Lines: texts with a row on each line, and what in JSON cannot be read.
-* `Row`, `read_rows`: rows of JSON, JSON Lines and Parquet files, or given by the caller,
-  validated.
-* `skip_bad`: leave out rows that are no questions.
+* `read_lines`, `read_parquet`, `read_placed`: rows of JSON Lines, Parquet and other files.
+* `Row`, `read_rows`: validated rows, from files or from the caller.
+* `skip_bad`: leaves out invalid rows.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ class BadLineError(ValueError):
     """A line that holds no row."""
 
     def __init__(self, number: int, line: str, why: str, *, is_first: bool) -> None:
-        """Say why. `number` counts from 1; `is_first` is whether all lines before are blank."""
+        """Take the number of the line, from 1, and whether all lines before it are blank."""
         super().__init__(f"line {number}: {why}; got {printable(line, 60)!r}")
         self.is_first = is_first
 
 
 def read_lines(text: str, parse: LineParser) -> list[tuple[int, Any]]:
-    """Return what each line holds that is not blank, after its number.
+    """Return the row on each line that is not blank, after the number of the line.
 
     Args:
         text: The text.
-        parse: What reads the fields of a row from its line.
+        parse: Reads the fields of a row from its line.
 
     Raises:
         BadLineError: A line holds no row.
@@ -70,7 +69,7 @@ def read_lines(text: str, parse: LineParser) -> list[tuple[int, Any]]:
 
 
 def parse_json(line: str) -> Any:
-    """Return what a line of JSON holds; raise ValueError for another line."""
+    """Return the value of a line of JSON; raise ValueError for any other line."""
     try:
         return json.loads(line)
     except ValueError as error:
@@ -78,7 +77,7 @@ def parse_json(line: str) -> Any:
 
 
 def read_parquet(path: Path) -> pyarrow.Table:
-    """Return the table of a Parquet file, of which little may unpack to much.
+    """Return the table of a Parquet file, within limits, since a small file may unpack to much.
 
     Raises:
         InputError: pyarrow is not installed.
@@ -91,21 +90,24 @@ def read_parquet(path: Path) -> pyarrow.Table:
         raise InputError(missing(f"Reading {path}", "pyarrow>=18")) from error
     try:
         with open_regular(path) as source, pyarrow.parquet.ParquetFile(source) as file:
-            told = file.metadata
-            if told.num_rows > limits.PARTS or told.num_columns > limits.COMMAS:
+            metadata = file.metadata
+            if metadata.num_rows > limits.PARTS or metadata.num_columns > limits.COMMAS:
                 raise ValueError(
                     f"it has more than {limits.PARTS:,} rows or {limits.COMMAS:,} columns"
                 )
-            values = packed = unpacked = 0
-            for number in range(told.num_row_groups):
-                group = told.row_group(number)
-                packed += group.total_byte_size
-                values += sum(group.column(at).num_values for at in range(told.num_columns))
+            values = 0
+            claimed = 0
+            for number in range(metadata.num_row_groups):
+                group = metadata.row_group(number)
+                claimed += group.total_byte_size
+                for column in range(metadata.num_columns):
+                    values += group.column(column).num_values
             if values > limits.VALUES:
                 raise ValueError(f"it has more than {limits.VALUES:,} values")
             large = ValueError(limits.too_long("it holds a table", limits.UNPACKED))
-            if packed > limits.UNPACKED:
+            if claimed > limits.UNPACKED:
                 raise large
+            unpacked = 0
             batches = []
             for batch in file.iter_batches(batch_size=256):
                 batches.append(batch)
@@ -118,10 +120,11 @@ def read_parquet(path: Path) -> pyarrow.Table:
 
 
 MOST_NAMED = 3
-"""Most files that a message names."""
+"""The most files that a message names."""
 PlacedRow = tuple[str, Any]
 """A row after its place in the file ("row 3", "line 4")."""
 _bad_rows: ContextVar[list[str] | None] = ContextVar("bad rows", default=None)
+"""A sentence about each row that was left out; None outside of `skip_bad`."""
 
 
 @contextmanager
@@ -129,7 +132,7 @@ def skip_bad() -> Iterator[list[str]]:
     """Leave out invalid rows of the datasets that are loaded in this block.
 
     Yields:
-        A list that gets one sentence for each: its file, its number and what is wrong.
+        A list to which one sentence is added for each: its file, its number and the fault.
 
     Examples:
         >>> with ak.benchmarks.skip_bad() as bad:
@@ -146,7 +149,7 @@ def skip_bad() -> Iterator[list[str]]:
 
 
 def leave_out(error: InputError, *others: InputError) -> None:
-    """Note invalid rows, to go on without them; outside of `skip_bad`, raise the first error."""
+    """Leave out invalid rows within `skip_bad`; outside of it, raise the first error."""
     bad = _bad_rows.get()
     if bad is not None:
         bad.extend(map(str, (error, *others)))
@@ -169,40 +172,43 @@ class Row(BaseModel):
     )
 
     marks: ClassVar[tuple[frozenset[str], ...]] = ()
-    """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
+    """A file belongs to the dataset if one of its rows has at least one field of each set."""
 
     identity: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Fields that are equal for two rows only if they are the same question: those of its id, if it
-    has one, then others."""
+    """Sets of fields that two rows share only if they are the same question. The first set of which
+    a row has all fields counts, such as its id; the last one always does."""
 
     @property
     def key(self) -> str:
-        """What is equal for two rows only if they are the same question."""
-        *ids, others = self.identity
-        names = next((names for names in ids if all(getattr(self, name) for name in names)), others)
-        return "\n".join(str(getattr(self, name)) for name in names)
+        """A text that two rows share only if they are the same question."""
+        for names in self.identity:
+            values = [getattr(self, name) for name in names]
+            if all(values):
+                break
+        return "\n".join(map(str, values))
 
     @model_validator(mode="wrap")
     @classmethod
     def _without_nulls(cls, row: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(row, Mapping):
-            # before a field's own validator searches it
-            if long := next(
-                (
-                    name
-                    for name, text in row.items()
-                    if isinstance(text, str) and len(text) > limits.ROW_TEXT
-                ),
-                "",
-            ):
-                raise ValueError(f"{long:.40} has more than {limits.ROW_TEXT:,} characters")
-            row = {name: value for name, value in row.items() if not _is_null(value)}
-        return validate(row)
+        if not isinstance(row, Mapping):
+            return validate(row)
+        given = dict[str, Any]()
+        for name, value in row.items():
+            # Checked here, before the validator of a field searches the text.
+            if isinstance(value, str) and len(value) > limits.ROW_TEXT:
+                raise ValueError(f"{name!s:.40} has more than {limits.ROW_TEXT:,} characters")
+            if not _is_null(value):
+                given[name] = value
+        return validate(given)
 
 
 def first_given(row: Mapping[str, Any], *names: str) -> Any:
     """Return the first of some fields of a row that has a value; None if none has."""
-    return next((row[name] for name in names if not _is_null(row.get(name))), None)
+    for name in names:
+        value = row.get(name)
+        if not _is_null(value):
+            return value
+    return None
 
 
 def _is_null(value: Any) -> bool:
@@ -217,16 +223,20 @@ def as_tuple(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Return a field that is a number, or one in words, as an integer or float; else unchanged.
+    """Return a number, or a text that is one, as an integer or float; any other value unchanged.
 
     Columns with numbers then have one type, whether they come from JSON, Parquet or pandas, and
     `where(level=2)` finds them.
     """
+    if not isinstance(value, str | int | float):
+        return value
     try:
-        number = float(value) if isinstance(value, str | int | float) else math.nan
+        number = float(value)
     except (ValueError, OverflowError):
         return value
-    return value if not math.isfinite(number) else int(number) if number.is_integer() else number
+    if not math.isfinite(number):
+        return value
+    return int(number) if number.is_integer() else number
 
 
 R = TypeVar("R", bound=Row)
@@ -242,21 +252,21 @@ def read_rows(
 ) -> Iterator[tuple[str, R]]:
     """Yield each row, validated, with its location for error messages.
 
-    The location is the file with the number of the row from 0 ("lvb_val.json, row 3"), or with that
-    of the line from 1 if the file has a row on each line.
+    The location is the file with the number of the row from 0 ("lvb_val.json, row 3"), or with the
+    number of the line from 1 if the file has a row on each line.
 
-    Files that are not the dataset's are passed over: hidden ones, and those without a row that has
-    the fields of a question. A question that several files hold is yielded from the first, and one
-    that stands twice, word for word, once, with a warning.
+    Files that are not the dataset's are skipped: hidden ones, and those without a row that has the
+    fields of a question. A question that several files hold is yielded from the first of them. A
+    row that a file holds twice, word for word, is yielded once, with a warning.
 
     Args:
         source: Parquet, JSON or JSON Lines files, or others with a row on each line; or rows that
             the caller has already read.
         row_type: The class that validates a row.
         dataset: Name of the dataset, for error messages.
-        own: Files whose names say that they are the dataset's, so that a damaged one is an error.
-        parse_line: What reads the fields of a row from a line, if the files have a form of the
-            dataset's own.
+        own: Files that are the dataset's by their names, so that a damaged one is an error.
+        parse_line: Reads the fields of a row from a line, if the files have a form of the dataset's
+            own.
 
     Raises:
         InputError: A file cannot be read, no file holds questions, or a row is invalid.
@@ -274,15 +284,14 @@ def read_rows(
         if not any(_has_marks(row, row_type) for _, row in rows):
             continue
         has_questions = True
-        earlier = frozenset(seen)
-        for location, valid in _validated(
-            str(path), ((f"{path}, {place}", row) for place, row in rows), row_type
-        ):
+        earlier = frozenset(seen)  # of other files; in one file, rows with one key are different
+        located = ((f"{path}, {place}", row) for place, row in rows)
+        for location, valid in _validated(str(path), located, row_type):
             if valid.key not in earlier:
                 seen.add(valid.key)
                 yield location, valid
     if not has_questions:
-        names = ", ".join(str(path) for path in paths[:MOST_NAMED]) or "no file"
+        names = ", ".join(map(str, paths[:MOST_NAMED])) or "no file"
         raise InputError(
             f"{names} must hold a list of rows with the questions of {dataset}; none does."
         )
@@ -291,7 +300,7 @@ def read_rows(
 def _validated(
     source: str, placed: Iterable[tuple[str, Any]], row_type: type[R]
 ) -> Iterator[tuple[str, R]]:
-    """Yield each valid row with its location, once; warn of those that stand there twice."""
+    """Yield each different valid row with its location; warn of those that are there twice."""
     seen = set[str]()
     twice = list[str]()
     for location, row in placed:
@@ -300,11 +309,12 @@ def _validated(
         except InputError as error:
             leave_out(error)
             continue
-        if (words := repr(valid)) in seen:
+        words = repr(valid)
+        if words in seen:
             twice.append(location)
-            continue
-        seen.add(words)
-        yield location, valid
+        else:
+            seen.add(words)
+            yield location, valid
     if twice:
         warnings.warn(
             f"{source}: {len(twice)} questions are listed twice and asked once, as {twice[0]}.",
@@ -313,24 +323,26 @@ def _validated(
 
 
 def _has_marks(row: Any, row_type: type[Row]) -> bool:
-    return isinstance(row, Mapping) and all(
-        any(name in row for name in names) for names in row_type.marks
-    )
+    if not isinstance(row, Mapping):
+        return False
+    return not any(names.isdisjoint(row) for names in row_type.marks)
 
 
 def holds_rows(paths: Iterable[Path], row_type: type[Row]) -> bool:
     """Return whether one of the files holds a row of the dataset; an unreadable file holds none."""
-    for path in (path for path in paths if not path.name.startswith(".")):
-        with suppress(InputError):
-            if any(_has_marks(row, row_type) for _, row in _read_file(path, is_certain=False)):
-                return True
+    for path in paths:
+        if not path.name.startswith("."):
+            with suppress(InputError):
+                rows = _read_file(path, is_certain=False)
+                if any(_has_marks(row, row_type) for _, row in rows):
+                    return True
     return False
 
 
 def row_files(home: Path, *folders: str) -> list[Path]:
     """Return the files that may hold rows: Parquet at any depth, then JSON and JSON Lines.
 
-    Parquet comes first because it is what is published, and beside it lie one's own results.
+    Parquet comes first because datasets are published so, and JSON beside it may be anything.
 
     Args:
         home: Folder of the dataset.
@@ -338,13 +350,14 @@ def row_files(home: Path, *folders: str) -> list[Path]:
     """
     paths = sorted(home.rglob("*.parquet"))
     for folder in (*folders, ""):
-        texts = sorted((home / folder).glob("*.json*"))
-        paths += [path for path in texts if path.suffix in (".json", ".jsonl")]
+        for path in sorted((home / folder).glob("*.json*")):
+            if path.suffix in (".json", ".jsonl"):
+                paths.append(path)
     return paths
 
 
 def read_placed(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the rows of a JSON, JSON Lines or Parquet file after their places, unvalidated.
+    """Return the rows of a JSON, JSON Lines or Parquet file, each after its place, unvalidated.
 
     Raises:
         InputError: It cannot be read, or a row is no object.
@@ -362,9 +375,10 @@ def read_placed(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
 def _read_file(
     path: Path, is_certain: bool, parse_line: LineParser | None = None
 ) -> list[PlacedRow]:
-    """Return the rows of a file; none of one that holds no rows, unless it is the dataset's.
+    """Return the rows of a file.
 
-    A damaged Parquet file is always an error: it may be one part of the dataset.
+    A file without rows is an error if it is certainly the dataset's; otherwise it has none. A
+    damaged Parquet file is always an error, because it may be one part of the dataset.
     """
     try:
         if path.suffix == ".parquet":
@@ -377,17 +391,19 @@ def _read_file(
         if isinstance(error, BadLineError):
             raise InputError(f"{path}, {error}.") from error
         raise InputError(f"Cannot read {path}: {reason(error)}.") from error
-    if not isinstance(rows, list) and is_certain:
+    if isinstance(rows, list):
+        return rows
+    if is_certain:
         raise InputError(f"{path} must hold a list of rows; got {type(rows).__name__}.")
-    return rows if isinstance(rows, list) else []
+    return []
 
 
 def _read_text(path: Path, parse_line: LineParser | None) -> Any:
-    """Return what a text file holds; a list of placed rows if that is a list, or lines.
+    """Return the rows of a text file, each after its place; another JSON value unchanged.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It holds something else (a BadLineError where it holds lines up to a place).
+        ValueError: It is no JSON and has no row on each line (BadLineError: some lines are rows).
     """
     text = read_whole(path).decode("utf-8-sig")
     check_parts(text)
@@ -399,7 +415,9 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
         try:
             return _placed_lines(text, parse_json)
         except BadLineError as error:
-            raise (whole_error if error.is_first and path.suffix != ".jsonl" else error) from None
+            if error.is_first and path.suffix != ".jsonl":  # it does not consist of lines either
+                raise whole_error from None
+            raise error from None
     if path.suffix == ".jsonl" and isinstance(content, dict):
         content = [content]
     return _placed(content) if isinstance(content, list) else content

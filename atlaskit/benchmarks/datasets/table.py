@@ -1,8 +1,8 @@
-"""Questions of one's own: a table with one row a question.
+"""Questions of your own: a table with one row a question.
 
-* `table`: questions from a CSV, TSV, JSON, JSON Lines or Parquet file, from dictionaries or a
+* `table`: loads questions from a CSV, TSV, JSON, JSON Lines or Parquet file, from dictionaries or a
   DataFrame. A wrong cell is an error that names its row and its column.
-* `cases_of`: what `evaluate` is given, whichever of these it is, as cases.
+* `cases_of`: cases from anything that `evaluate` accepts.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import difflib
 import json
 import os
 import re
+import string
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, cast, get_args
 
@@ -48,24 +50,25 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "kind": ("kind",),
     "id": ("id", "question_id"),
 }
-"""What a row says, and the names that a column of it may have, the usual one first."""
+"""The fields of a row, and the names that the column of each may have, the usual one first."""
 CHOICE = re.compile(r"(?:(?:choice|option|candidate)[ _-]?)?([a-z]|\d{1,2})", re.IGNORECASE)
 """The name of a column with one choice: "A", "Choice B", "option_1"."""
 SEPARATORS = ("|", "\n", ";", ",")
-"""What separates the choices in one cell; the first that stands there."""
+"""Separators of the choices in one cell; the first of them that the cell contains counts."""
 INTERVAL = re.compile(r"(.+?)\s*(?:[-–—]|\bto\b)\s*(.+)")
+"""A start and an end: "1:05-1:20", "4 to 6"."""
 _TIME = r"[\d:.,hms ]{1,20}"
 RANGE = re.compile(rf"{_TIME}(?:[-–—]|to){_TIME}(?:;{_TIME}(?:[-–—]|to){_TIME}){{0,1000}}")
 """An answer that is a time and a later one, or several such pairs."""
 WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,14})", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,15}[.]\d{1,15}|-?(?:0|[1-9]\d{0,14})", re.ASCII)
 """Cells of a column of numbers; 007 is a name."""
-NONE_GIVEN = ("", "none", "no")
-"""What a cell of subtitles holds where there are none to be read."""
+NO_SUBTITLES = ("none", "no")
+"""Cells that say that a video has no subtitles."""
 MOST_NAMED = 12
-"""Most columns that a message names."""
+"""The most columns that a message names."""
 END_S = 1.0
-"""Seconds by which a time may lie behind the end of its video: people round."""
+"""Seconds by which a time may lie after the end of its video, since people round."""
 Rows: TypeAlias = "str | os.PathLike[str] | Iterable[Any]"
 """A file, a DataFrame, or rows as dictionaries; for `evaluate` also cases, or questions."""
 
@@ -87,20 +90,20 @@ def table(
     | `choices`, or `A`, `B`, `C`, … | the choices: in one cell, between `|`, or each in its own |
     | `answer` | the letter or the text of the right choice; a number, words, or an interval |
     | `start`, `end` | when the video shows it; if there is no answer, they are the answer |
-    | `subtitles` | a subtitle file, `embedded` or `none`; without one, that beside the video |
-    | `category` | what questions are grouped by |
-    | `kind`, `id` | the kind of the question, and its name; both follow from the rest |
+    | `subtitles` | a subtitle file, `embedded` or `none`; empty for the file beside the video |
+    | `category` | the group of the question |
+    | `kind`, `id` | the kind of the question, and its name; by default they follow from the rest |
 
-    Only `video`, `question` and an answer are needed. Columns with other names become facts of the
-    case, and columns of the results. Times are seconds or clock times: 65.5, 1:05, 1:02:03. A CSV
-    may be in any encoding, with commas, semicolons or tabs. Its rows are counted as a spreadsheet
-    does.
+    Only `video`, `question` and an answer are required. Columns with other names become facts of
+    the case, and columns of the results. Times are seconds or clock times: 65.5, 1:05, 1:02:03. A
+    CSV may be in any encoding, with commas, semicolons or tabs. Errors number its rows as a
+    spreadsheet does.
 
     Args:
         source: A `.csv`, `.tsv`, `.json`, `.jsonl` or `.parquet` file, a DataFrame, or
             dictionaries.
-        root: The folder of the videos. Those of a file lie in its own folder, or in this one, and
-            nowhere else; those of other rows are looked for in the current folder.
+        root: The folder of the videos. By default it is the folder of the file, or for other rows
+            the current one. A file may name no video outside of it.
         video: The video of all rows that name none.
         subtitles: Whether the videos get their subtitles.
         scored: Whether each row must have an answer. If not, a question may have none.
@@ -114,11 +117,18 @@ def table(
         >>> bench.cases[0].question.choices
         ('red', 'blue')
     """
-    reading = _Table(source, root, video, subtitles, scored)
+    reading = _Table(source, root=root, video=video, subtitles=subtitles, scored=scored)
     faults = []
     for place, cells in reading.rows:
         try:
-            reading.add(_Row(place, cells, reading.columns, reading.letters, scored))
+            row = _Row(
+                place,
+                cells,
+                columns=reading.columns,
+                letters=reading.letters,
+                scored=scored,
+            )
+            reading.add(row)
         except InputError as error:
             faults.append(error)
     if faults:
@@ -132,10 +142,10 @@ def cases_of(
     *,
     scored: bool = True,
 ) -> Sequence[Case]:
-    """Return cases from whatever holds questions.
+    """Return cases from anything that holds questions.
 
     Args:
-        questions: Cases, as a benchmark has them; questions about one video; or what `table` takes.
+        questions: Cases, such as a benchmark; questions about one video; or what `table` accepts.
         video: The video of questions that name none.
         scored: Whether each row of a table must have an answer.
 
@@ -151,16 +161,15 @@ def cases_of(
             f"Questions are a list of cases, rows or questions, or a table; got {questions!r:.80}."
         )
     items: Sequence[Any] = questions if isinstance(questions, Sequence) else list(questions)
-    kinds = {_kind_of(item) for item in items}
-    if kinds <= {Case}:
+    if _are_all(items, Case):
         return items
-    if kinds == {Mapping}:
+    if _are_all(items, Mapping):
         return table(items, video=video, scored=scored)
-    if kinds == {Question}:
+    if _are_all(items, Question):
         return _about_one(items, video)
     wrong = "a mixture of them"
     for item in items:
-        if _kind_of(item) is None:
+        if not isinstance(item, Case | Question | Mapping):
             wrong = f"{type(item).__name__} ({item!r:.60})"
             break
     raise InputError(
@@ -169,8 +178,8 @@ def cases_of(
     )
 
 
-def _kind_of(item: Any) -> Any:
-    return next((kind for kind in (Case, Question, Mapping) if isinstance(item, kind)), None)
+def _are_all(items: Iterable[Any], kind: type) -> bool:
+    return all(isinstance(item, kind) for item in items)
 
 
 def _is_file(source: Any) -> bool:
@@ -178,7 +187,7 @@ def _is_file(source: Any) -> bool:
 
 
 def _is_frame(source: Any) -> bool:
-    """Return whether rows are a DataFrame of pandas, which need not be installed."""
+    """Return whether rows are a DataFrame; pandas need not be installed."""
     return hasattr(source, "to_dict") and hasattr(source, "columns")
 
 
@@ -200,7 +209,7 @@ def _about_one(questions: Sequence[Question], video: str | Path | Video | None) 
 
 @dataclass(frozen=True)
 class Opened:
-    """A video of one's own, opened on call."""
+    """A video of a table, opened on call."""
 
     source: Path | Video
     subtitles: str | None = None
@@ -215,67 +224,63 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row: its cells by the names of the columns, and which column says what."""
+    """One row of a table. Its cells are read by their field (see COLUMNS) or their column."""
 
     place: str
+    """Where the row stands, for error messages."""
     cells: Mapping[str, Any]
+    """The cells, by the names of their columns."""
     columns: Mapping[str, str]
+    """The column of each field that the table has."""
     letters: Sequence[str]
+    """The columns that hold one choice each."""
     scored: bool
+    """Whether the row must have an answer."""
 
-    def fault(self, what: str, told: str) -> InputError:
-        """Return the error of a wrong cell, by what it says or by the name of its column."""
-        return InputError(
-            f"{self.place}, column {printable(self.columns.get(what, what), 60)!r}: {told}"
-        )
+    def fault(self, field: str, message: str) -> InputError:
+        """Return the error of a wrong cell."""
+        column = printable(self.columns.get(field, field), 60)
+        return InputError(f"{self.place}, column {column!r}: {message}")
 
-    def value(self, what: str) -> Any:
-        """Return what a cell holds; "" if there is no such column."""
-        value = self.cells.get(self.columns.get(what, what), "")
+    def value(self, field: str) -> Any:
+        """Return the value of a cell; "" if it is empty, or if there is no such column."""
+        value = self.cells.get(self.columns.get(field, field), "")
         if value is None or value != value:  # NaN is not itself
             return ""
         return value
 
-    def text(self, what: str) -> str:
+    def text(self, field: str) -> str:
         """Return a cell as a text."""
-        text = text_of(self.value(what))
+        text = text_of(self.value(field))
         if len(text) > limits.ROW_TEXT:
-            raise self.fault(what, f"it has more than {limits.ROW_TEXT:,} characters.")
+            raise self.fault(field, f"it has more than {limits.ROW_TEXT:,} characters.")
         return text
 
-    def time_s(self, what: str) -> float:
-        """Return the time in a cell in seconds."""
-        return self.seconds(what, self.text(what))
-
-    def seconds(self, what: str, text: str) -> float:
-        """Return the time that a part of a cell is, in seconds."""
+    def time_s(self, field: str, text: str) -> float:
+        """Return the time in a cell, or in the part of it that is `text`, in seconds."""
         try:
             return checked_time(text.replace(",", "."))  # 65,5 in half of Europe
         except InputError as error:
-            raise self.fault(what, str(error)) from error
+            raise self.fault(field, str(error)) from error
 
     def options(self) -> Options:
-        """Return the choices, none if there are none."""
+        """Return the choices of the question, which may have none."""
         texts = [self.text(name) for name in self.letters]
         while texts and not texts[-1]:
             texts.pop()
-        in_one = choices_in(self.value("choices"))
-        where = "choices"
-        if self.letters and not in_one:
-            where = self.letters[0]
-        if texts and in_one:
+        in_one_cell = choices_in(self.value("choices"))
+        if texts and in_one_cell:
             raise self.fault(
                 "choices", f"column {self.letters[0]!r} holds choices too; keep one of them."
             )
-        options = read_options(texts or in_one)
+        options = read_options(texts or in_one_cell)
+        columns = self.letters if texts else ["choices"] * len(options.texts)
         if len(options.texts) == 1:
             raise self.fault(
-                where, f"{options.texts[0]!r:.60} is the only choice; write two, or none."
+                columns[0], f"{options.texts[0]!r:.60} is the only choice; write two, or none."
             )
         for number, choice in enumerate(options.texts):
-            column = where
-            if texts:
-                column = self.letters[number]
+            column = columns[number]
             if not choice:
                 raise self.fault(column, "a choice is empty, and one after it is not.")
             if choice.casefold() in map(str.casefold, options.texts[:number]):
@@ -292,8 +297,8 @@ class _Row:
         for given, wanted in (("start", "end"), ("end", "start")):
             if not self.text(wanted):
                 raise self.fault(wanted, f"it is empty, and {given} is not: write both or none.")
-        start_s = self.time_s("start")
-        end_s = self.time_s("end")
+        start_s = self.time_s("start", self.text("start"))
+        end_s = self.time_s("end", self.text("end"))
         if end_s <= start_s:
             raise self.fault(
                 "end", f"{self.text('end')} is not after the start, {self.text('start')}."
@@ -301,7 +306,7 @@ class _Row:
         return start_s, end_s
 
     def kind(self, options: Options, span: Span | None) -> Kind:
-        """Return the kind of the question: as the row says, or as follows from the rest."""
+        """Return the kind of the question: the one in the row, or the one that fits the rest."""
         given = self.text("kind").lower()
         if given:
             if given not in get_args(Kind):
@@ -311,7 +316,8 @@ class _Row:
             return "choice"
         answer = self.value("answer")
         text = self.text("answer")
-        if isinstance(answer, list | tuple) or RANGE.fullmatch(text) or (span and not text):
+        is_interval = isinstance(answer, list | tuple) or RANGE.fullmatch(text) is not None
+        if is_interval or (span is not None and not text):
             return "when"
         if text.isdecimal():
             return "count"
@@ -354,11 +360,13 @@ class _Row:
             return by_text
         if by_letter is not None:
             return by_letter
-        told = f"{text!r:.60} is none of its choices: write the letter of one"
-        told += f", {options.letters[0]} to {options.letters[-1]}, or its text."
+        message = (
+            f"{text!r:.60} is none of its choices: write the letter of one, "
+            f"{options.letters[0]} to {options.letters[-1]}, or its text."
+        )
         if text.isdecimal():
-            told += " A number could count from 0 or from 1."
-        raise self.fault("answer", told)
+            message += " A number could count from 0 or from 1."
+        raise self.fault("answer", message)
 
     def _spans(self, text: str, span: Span | None) -> Answered:
         """Return the interval, or the intervals, of an answer."""
@@ -366,15 +374,15 @@ class _Row:
         if isinstance(value, list | tuple):
             return cast(Answered, value)  # `Question` says what is wrong with it
         if not text:
-            assert span is not None, "an answer without a text is the interval"
+            assert span is not None, "without a text, the answer is the interval"
             return span
         found = []
         for part in text.split(";"):
             match = INTERVAL.fullmatch(part.strip())
             if match is None:
                 raise self.fault("answer", f"{part.strip()!r:.60} is no interval: write 1:05-1:20.")
-            start_s = self.seconds("answer", match[1])
-            end_s = self.seconds("answer", match[2])
+            start_s = self.time_s("answer", match[1])
+            end_s = self.time_s("answer", match[2])
             if end_s <= start_s:
                 raise self.fault("answer", f"{part.strip()!r:.60} ends before it begins.")
             found.append((start_s, end_s))
@@ -384,7 +392,7 @@ class _Row:
 
 
 def text_of(value: Any) -> str:
-    """Return what a cell holds as a person would write it."""
+    """Return the value of a cell as a person would write it."""
     if isinstance(value, list | tuple):
         return ", ".join(map(text_of, value))
     if isinstance(value, float) and value.is_integer():
@@ -397,11 +405,11 @@ def text_of(value: Any) -> str:
 def choices_in(cell: Any) -> list[str]:
     """Return the choices that one cell holds."""
     if isinstance(cell, list | tuple):
-        return [text_of(each) for each in cell]
+        return list(map(text_of, cell))
     text = text_of(cell)
     if text.startswith("["):
         try:
-            return [text_of(each) for each in json.loads(text)]
+            return list(map(text_of, json.loads(text)))
         except (ValueError, RecursionError):
             pass
     stem, labelled = split_question(text)
@@ -414,11 +422,12 @@ def choices_in(cell: Any) -> list[str]:
 
 
 class _Table:
-    """A table while it is loaded."""
+    """A table of questions while it is loaded: rows are added, then it is made a benchmark."""
 
     def __init__(
         self,
         source: Rows,
+        *,
         root: str | Path | None,
         video: str | Path | Video | None,
         subtitles: bool,
@@ -430,29 +439,37 @@ class _Table:
                 f"{self.name} has no questions: its first row names the columns, and none follows."
             )
         self._is_file = _is_file(source)
-        own = Path(os.fspath(source)).parent if self._is_file else Path()  # type: ignore[arg-type]
-        self._root = own if root is None else Path(root)
+        if root is not None:
+            self._root = Path(root)
+        elif self._is_file:
+            self._root = Path(os.fspath(cast(str, source))).parent
+        else:
+            self._root = Path()
         if not self._root.is_dir():
             raise InputError(f"There is no folder {printable(str(root), 200)} with the videos.")
         self._folder = printable(str(self._root.absolute()), 200)
         self._video = video
         self._has_subtitles = subtitles
         self._scored = scored
-        headers = list(dict.fromkeys(str(name) for _, cells in self.rows for name in cells if name))
+        names = chain.from_iterable(cells for _, cells in self.rows)
+        headers = list(dict.fromkeys(map(str, filter(None, names))))
         self.columns = _columns_of(headers)
         rest = [name for name in headers if name not in self.columns.values()]
         self.letters = _letters_of(rest)
         self._facts = [name for name in rest if name not in self.letters]
         self._check(headers)
-        self._cases: list[Case] = []
-        self._places: dict[str, tuple[str, Any]] = {}
+        self._cases = list[Case]()
+        # The place and the answer of each question; the place of each id.
+        self._answers: dict[str, tuple[str, Any]] = {}
         self._ids: dict[str, str] = {}
-        self._twice: list[str] = []
+        # The places of questions that are listed again.
+        self._twice = list[str]()
+        # The duration of each video in seconds; the videos whose subtitles lie beside them.
         self._lengths: dict[str, float] = {}
-        self._beside: set[str] = set()
+        self._beside = set[str]()
 
     def _check(self, headers: Sequence[str]) -> None:
-        """Raise InputError if the table lacks a column, or is one of results."""
+        """Raise InputError if the table lacks a column, or is a table of results."""
         listed = ", ".join(printable(name, 40) for name in headers[:MOST_NAMED])
         if {"prediction", "score"} <= set(headers):
             raise InputError(
@@ -470,7 +487,7 @@ class _Table:
             )
 
     def add(self, row: _Row) -> None:
-        """Add the question of a row; raise InputError if a cell of it is wrong."""
+        """Add the question of a row; raise InputError if a cell is wrong."""
         name, source = self._film(row)
         options = row.options()
         span = row.span()
@@ -492,7 +509,7 @@ class _Table:
             raise InputError(f"{row.place}: {error}") from error
         self._check_times(row, name, source, question)
         identity = repr((name, text, options.texts))
-        first, its_answer = self._places.setdefault(identity, (row.place, question.answer))
+        first, its_answer = self._answers.setdefault(identity, (row.place, question.answer))
         if first != row.place:
             if its_answer != question.answer:
                 raise row.fault("answer", f"{first} asks the same, with another answer.")
@@ -555,15 +572,15 @@ class _Table:
                 )
         folder = (self._root / forms[-1]).parent
         near = difflib.get_close_matches(Path(forms[-1]).name, _names_in(folder), 1)
-        told = f"there is no file {printable(name, 120)!r} in {self._folder}"
+        message = f"there is no file {printable(name, 120)!r} in {self._folder}"
         if near:
-            raise row.fault(column, f"{told}; did you mean {printable(near[0], 80)!r}?")
-        raise row.fault(column, f"{told}.")
+            raise row.fault(column, f"{message}; did you mean {printable(near[0], 80)!r}?")
+        raise row.fault(column, f"{message}.")
 
     def _lines(self, row: _Row, name: str, source: Path | Video) -> str | None:
         """Return the subtitles of a row's video, as `open_video` takes them."""
         given = row.text("subtitles")
-        if not self._has_subtitles or isinstance(source, Video) or given.lower() in NONE_GIVEN[1:]:
+        if not self._has_subtitles or isinstance(source, Video) or given.lower() in NO_SUBTITLES:
             return None
         if given == "embedded":
             return given
@@ -576,10 +593,10 @@ class _Table:
         return str(found)
 
     def _check_times(self, row: _Row, name: str, source: Path | Video, question: Question) -> None:
-        """Raise InputError if a time of a row lies behind the end of its video."""
+        """Raise InputError if a time of a row lies after the end of its video."""
         if not question.evidence_s:
             return
-        last_s = max(end_s for _, end_s in question.evidence_s)
+        last_s = max(span[1] for span in question.evidence_s)
         if name not in self._lengths:
             try:
                 self._lengths[name] = Opened(source)().duration_s
@@ -594,16 +611,18 @@ class _Table:
             )
 
     def benchmark(self) -> Benchmark:
-        """Return the benchmark; warn of what is asked once and of subtitles that were found."""
+        """Return the benchmark; warn of repeated questions and of subtitles that were found."""
         if self._twice:
-            told = (
-                f"{len(self._twice)} questions are listed twice and asked once, as {self._twice[0]}"
-            )
-            warnings.warn(f"{self.name}: {told}.", stacklevel=3)
-        if self._beside:
-            files = f"subtitle files beside {len(self._beside)} of the videos are read"
             warnings.warn(
-                f"{self.name}: {files}; 'none' in a column subtitles reads none.", stacklevel=3
+                f"{self.name}: {len(self._twice)} questions are listed twice and asked once, as "
+                f"{self._twice[0]}.",
+                stacklevel=3,
+            )
+        if self._beside:
+            warnings.warn(
+                f"{self.name}: subtitle files beside {len(self._beside)} of the videos are read; "
+                "'none' in a column subtitles reads none.",
+                stacklevel=3,
             )
         for name in self._facts:
             typed = typed_column([case.facts[name] for case in self._cases])
@@ -613,18 +632,20 @@ class _Table:
 
 
 def _read(source: Rows) -> tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]:
-    """Return the name of a table, and its rows after their places."""
-    if _is_frame(source):
-        rows = cast(Any, source).to_dict("records")
-        labels = list(cast(Any, source).index)
-        return "The table", [(f"Row {label}", row) for label, row in zip(labels, rows, strict=True)]
+    """Return the name of a table, and its rows, each after its place."""
     if not _is_file(source):
-        placed = [(f"Row {number}", row) for number, row in enumerate(cast(Iterable[Any], source))]
-        for place, row in placed:
+        numbered: Iterable[tuple[Any, Any]] = enumerate(cast(Iterable[Any], source))
+        if _is_frame(source):
+            frame = cast(Any, source)
+            numbered = zip(frame.index, frame.to_dict("records"), strict=True)
+        placed = []
+        for number, row in numbered:
             if not isinstance(row, Mapping):
                 raise InputError(
-                    f"{place} must be a dictionary with a video and a question; got {row!r:.60}."
+                    f"Row {number} must be a dictionary with a video and a question; got "
+                    f"{row!r:.60}."
                 )
+            placed.append((f"Row {number}", row))
         return "The table", placed
     path = Path(os.fspath(cast(str, source)))
     suffix = path.suffix.lower()
@@ -636,21 +657,21 @@ def _read(source: Rows) -> tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]:
         raise InputError(f"A table of questions ends in {', '.join(FILES)}; got {path}.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
-    found: Sequence[tuple[str, Mapping[str, Any]]]
-    found = read_spreadsheet(path) if suffix in SPREADSHEETS else read_placed(path)
-    return str(path), found
+    if suffix in SPREADSHEETS:
+        return str(path), read_spreadsheet(path)
+    return str(path), read_placed(path)
 
 
 def _columns_of(headers: Sequence[str]) -> dict[str, str]:
-    """Return which column says what, by what it says."""
-    plain = {
-        re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in reversed(headers)
-    }
+    """Return the column of each field of a row that the table has."""
+    plain = dict[str, str]()
+    for header in headers:
+        plain.setdefault(re.sub(r"[^a-z0-9]+", "_", header.lower()).strip("_"), header)
     found = dict[str, str]()
-    for what, names in COLUMNS.items():
-        name = next((each for each in names if each in plain), None)
-        if name is not None:
-            found[what] = plain[name]
+    for field, names in COLUMNS.items():
+        for name in names:
+            if name in plain:
+                found.setdefault(field, plain[name])
     return found
 
 
@@ -661,35 +682,30 @@ def _letters_of(headers: Sequence[str]) -> list[str]:
         match = CHOICE.fullmatch(name.strip())
         if match is not None:
             named.setdefault(match[1].lower(), name)
-    for first in ("a", "0", "1"):
+    for labels in (string.ascii_lowercase, range(100), range(1, 100)):
         run = list[str]()
-        while (mark := _mark(first, len(run))) in named:
-            run.append(named[mark])
+        for label in map(str, labels):
+            if label not in named:
+                break
+            run.append(named[label])
         if len(run) > 1:
             return run
     return []
 
 
-def _mark(first: str, steps: int) -> str:
-    """Return the letter or the number that comes so many steps after another."""
-    if first.isdecimal():
-        return str(int(first) + steps)
-    return chr(ord(first) + steps)
-
-
 def typed_column(values: Sequence[Any]) -> list[Any]:
-    """Return a column of one's own facts with one type: whole numbers, numbers, truths or texts.
+    """Return a column with one type: whole numbers, numbers, True and False, or texts.
 
-    An empty cell is "" among texts, and missing among numbers.
+    An empty cell is "" among texts, and NaN among numbers.
     """
-    texts = [text_of(each) for each in values]
-    given = [text for text in texts if text]
+    texts = list(map(text_of, values))
+    given = list(filter(None, texts))
     is_full = len(given) == len(texts)
     if is_full and all(map(WHOLE.fullmatch, given)):
-        return [int(text) for text in texts]
+        return list(map(int, texts))
     if given and all(map(NUMBER.fullmatch, given)):
         return [float(text or "nan") for text in texts]
-    if is_full and {text.lower() for text in given} <= {"true", "false"}:
+    if is_full and set(map(str.lower, given)) <= {"true", "false"}:
         return [text.lower() == "true" for text in texts]
     return texts
 

@@ -25,7 +25,7 @@ VIDEOMME_FACTS = ("duration", "domain", "sub_category", "task_type")
 class VideoMMERow(LetteredRow):
     """One question as published: an option reads "A. Apples.", and the answer is its letter.
 
-    Needed are the question, its options and the video's id; the other fields may be absent.
+    The question, its options and the video's id are required; other fields may be absent.
     """
 
     marks = (frozenset({"videoID"}), frozenset({"question"}), frozenset({"options"}))
@@ -69,7 +69,7 @@ def videomme(
         >>> bench.cases[0].question.text
         'Which is it?'
     """
-    loading = Loading(VIDEOMME_LAYOUT, root, rows, subtitles)
+    loading = Loading(VIDEOMME_LAYOUT, root, given=rows, wants_lines=subtitles)
     for location, row in loading.rows():
         loading.add(
             location,
@@ -88,14 +88,15 @@ ID_DIGITS = 3
 GROUP_TYPES = {"相关性": "relevance", "逻辑链": "logic"}
 """The types of groups as an early release of the rows names them."""
 OF_GROUP = ("group_type", "group_structure", "level", "second_head", "third_head")
-"""Columns that say something of a group of questions; some rows of a group leave them empty."""
+"""Columns that describe a group of questions; some rows of a group leave them empty."""
 NUMBER = re.compile(r".*\D(\d{1,9})", re.DOTALL | re.ASCII)
+"""An id that ends with a number."""
 
 
 class VideoMMEv2Row(LetteredRow):
     """One question as published: eight options in one text, and the letter of the right one.
 
-    Needed are the question, its options and the video's id; the other fields may be absent.
+    The question, its options and the video's id are required; other fields may be absent.
     """
 
     marks = (
@@ -140,9 +141,9 @@ def videomme_v2(
 
     Four questions about one video are a group, which the metric scores together. The facts of a
     case are `group` (the video's id), `place` (1 to 4 in the group), `group_type` ("relevance" or
-    "logic"), `group_structure`, `level`, `second_head`, `third_head` and `subtitles`; what only one
-    row of a group tells holds for all four. The category is the second heading. Videos without a
-    file are listed in `missing` and reported in a warning.
+    "logic"), `group_structure`, `level`, `second_head`, `third_head` and `subtitles`; a value that
+    only one row of a group has counts for all four. The category is the second heading. Videos
+    without a file are listed in `missing` and reported in a warning.
 
     Args:
         root: Folder with `test.parquet` (or rows as JSON or JSON Lines), the videos in `data/`,
@@ -159,11 +160,15 @@ def videomme_v2(
         >>> bench.cases[0].question.text
         'Which of these, 1 and 1?'
     """
-    loading = Loading(VIDEOMME_V2_LAYOUT, root, rows, subtitles)
-    found = list(loading.rows())
-    groups = _groups(row for _, row in found)
-    places = _places([row for _, row in found])
-    for (location, row), place in zip(found, places, strict=True):
+    loading = Loading(VIDEOMME_V2_LAYOUT, root, given=rows, wants_lines=subtitles)
+    locations = list[str]()
+    rows_found = list[VideoMMEv2Row]()
+    for location, row in loading.rows():
+        locations.append(location)
+        rows_found.append(row)
+    groups = _groups(rows_found)
+    places = _places(rows_found)
+    for location, row, place in zip(locations, rows_found, places, strict=True):
         facts = groups[row.video_id]
         loading.add(
             location,
@@ -179,12 +184,14 @@ def videomme_v2(
 
 
 def _groups(rows: Iterable[VideoMMEv2Row]) -> dict[str, dict[str, Any]]:
-    """Return what the rows of each group tell of it; the last row that tells something is right."""
+    """Return the columns of each group, from the last of its rows that fills a column."""
     groups: dict[str, dict[str, Any]] = {}
     for row in rows:
-        told = {name: getattr(row, name) for name in OF_GROUP}
-        before = groups.setdefault(row.video_id, told)
-        before.update({name: value for name, value in told.items() if value not in (None, "")})
+        facts = groups.setdefault(row.video_id, {name: getattr(row, name) for name in OF_GROUP})
+        for name in OF_GROUP:
+            value = getattr(row, name)
+            if value not in (None, ""):
+                facts[name] = value
     return groups
 
 
@@ -198,9 +205,12 @@ def _places(rows: Sequence[VideoMMEv2Row]) -> list[int]:
         by_group.setdefault(row.video_id, []).append(index)
     places = [0] * len(rows)
     for indices in by_group.values():
-        ends = {index: NUMBER.fullmatch(rows[index].question_id) for index in indices}
-        numbers = {index: int(end[1]) for index, end in ends.items() if end}
-        in_order = sorted(indices, key=lambda index, given=numbers: given.get(index, 0))  # type: ignore[misc]
-        for place, index in enumerate(in_order, 1):
+        indices.sort(key=lambda index: _last_number(rows[index].question_id))
+        for place, index in enumerate(indices, 1):
             places[index] = place
     return places
+
+
+def _last_number(question_id: str) -> int:
+    match = NUMBER.fullmatch(question_id)
+    return 0 if match is None else int(match[1])

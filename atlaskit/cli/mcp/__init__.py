@@ -17,6 +17,7 @@ from atlaskit.cli.model import (
     named_model,
     search_of,
 )
+from atlaskit.cli.outputs import count, duration_of, path_of
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError, missing
@@ -25,9 +26,9 @@ from atlaskit.video.video import SAMPLINGS
 CELL_PX = 192
 """Longer side of a cell: eight of them are about as wide as assistants show an image."""
 SKILL = Path(__file__).with_name("SKILL.md")
-"""What an assistant with a shell is told of the commands."""
+"""Instructions for an assistant that can run the commands in a shell."""
 OF_VIEWS = ("k", "cell", "sampling")
-"""Options of what the assistant sees; `ask` shows its model what suits that."""
+"""Settings of the grids that the assistant sees. The model of `ask` sees grids that suit it."""
 EXAMPLES = """examples:
   atlaskit mcp --root ~/Videos
   atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
@@ -35,14 +36,14 @@ EXAMPLES = """examples:
 
 
 def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the `mcp` subcommand to the parser, whose `server_version` the server tells."""
+    """Add the `mcp` subcommand to the parser; the server's version is its `server_version`."""
     parser = commands.add_parser(
         "mcp",
         description=(
             "Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and "
-            "output: open_video, view, expand, backtrack, zoom, investigate, and, with --model, "
-            "ask. The assistant starts this command; docs/assistants.md has what to write into "
-            "its settings."
+            "output, by the Model\nContext Protocol: open_video, view, expand, backtrack, zoom, "
+            "investigate and, with --model, ask.\nThe assistant starts this command; "
+            "docs/assistants.md shows what to write into its settings."
         ),
         epilog=EXAMPLES,
     )
@@ -50,11 +51,11 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--root",
         action="append",
-        type=Path,
+        type=path_of,
         metavar="FOLDER",
         help=(
-            "a folder whose files the assistant may open; may be repeated (default: the working "
-            "directory)"
+            "a folder whose files the assistant may open; may be repeated (default: the current "
+            "folder)"
         ),
     )
     parser.add_argument(
@@ -62,18 +63,32 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         action="store_true",
         help="print a SKILL.md for assistants that have a shell, and serve nothing",
     )
-    add_model_options(parser, "none, and no tool ask")
+    add_model_options(parser, "none; then the tool ask is missing")
     parser.add_argument(
-        "--calls", type=int, default=200, help="model calls of one ask at most (default 200)"
+        "--calls",
+        type=count,
+        default=200,
+        metavar="N",
+        help="the most model calls that one question may take (default 200)",
     )
     parser.add_argument(
-        "--seconds", type=float, help="seconds of one ask at most (default: no limit)"
+        "--seconds",
+        type=duration_of,
+        metavar="N",
+        help="the most seconds that one question may take (default: no limit)",
     )
-    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8)")
+    parser.add_argument(
+        "--k",
+        type=count,
+        default=8,
+        metavar="N",
+        help="a grid has K×K cells, each with one frame (default 8)",
+    )
     parser.add_argument(
         "--cell",
-        type=int,
+        type=count,
         default=CELL_PX,
+        metavar="PIXELS",
         help=f"longer side of a cell in pixels (default {CELL_PX})",
     )
     parser.add_argument(
@@ -96,7 +111,9 @@ def _mcp(options: argparse.Namespace) -> int:
         if (error.name or "").split(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
-    changes = {name: value for name, value in changes_of(options).items() if name not in OF_VIEWS}
+    changes = changes_of(options)
+    for name in OF_VIEWS:
+        changes.pop(name, None)
     Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
     Look(options.cell, "native").check(options.k)
     settings = Settings(

@@ -1,9 +1,9 @@
 """`build_server`: the tools of `atlaskit mcp`, with the official SDK of the Model Context Protocol.
 
-* `Tools`: what an assistant may do. What it gets wrong (an illegal action, a file outside the
-  folders) is the error of the tool, in the sentence of atlaskit's own error, so that it can
-  correct itself.
-* `Asking`: one `ask` for an assistant: its progress, its cancellation, its answer as text.
+* `Tools`: what an assistant may do. A mistake of the assistant (an illegal action, a file outside
+  the folders) is returned as the error of the tool, with the sentence of atlaskit's own error, so
+  that the assistant can correct itself.
+* `Asking`: one `ask` for an assistant, with its progress, its cancellation, and its answer as text.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CellNumber = Annotated[
 
 @dataclass(frozen=True)
 class Settings:
-    """What the person who starts the server decides."""
+    """The choices of the person who starts the server."""
 
     folders: Folders
     cache: Cache
@@ -81,29 +81,31 @@ class Settings:
     model: ModelSpec | None
     budget: Budget
     search: Callable[[Model], Search]
-    """Returns the search of `ask`, by its model."""
+    """Makes the search of `ask` for its model."""
 
 
 @dataclass
 class Tools:
-    """The tools, and the sessions that they work on. The docstrings are what assistants read."""
+    """The tools, and the sessions that they work on. Assistants read the docstrings."""
 
     settings: Settings
     _sessions: dict[str, Session] = field(default_factory=dict)
     _opened: int = 0
+    """Videos that were opened so far; the next handle has the next number."""
     _model: Model | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _model_lock: threading.Lock = field(default_factory=threading.Lock)
-    """A lock of its own: to look for a model may take seconds, in which the other tools work."""
+    """A second lock, because looking for a model may take seconds, while other tools work."""
 
     def list_videos(self) -> CallToolResult:
         """List the video files that can be opened."""
         found = self.settings.folders.videos()
-        lines = [printable(str(path), 300) for path in found] or [
-            f"No video lies in {self.settings.folders}."
-        ]
-        more = [f"These are the first {MAX_LISTED}; other files can be opened by name."]
-        return _content(Sight("\n".join(lines + (more if len(found) == MAX_LISTED else []))))
+        lines = [printable(str(path), 300) for path in found]
+        if not lines:
+            lines.append(f"No video lies in {self.settings.folders}.")
+        if len(lines) == MAX_LISTED:
+            lines.append(f"These are the first {MAX_LISTED}; other files can be opened by name.")
+        return _content(Sight("\n".join(lines)))
 
     def open_video(
         self,
@@ -166,14 +168,12 @@ class Tools:
     ) -> CallToolResult:
         """Let a model search the whole video for the answer. Returns it with its evidence."""
         try:
-            asked = as_question(question, choices, kind)
-            settings = self.settings
             asking = Asking(
-                self._session(video).atlas.video,
-                asked,
-                settings.budget,
-                settings.cache,
-                settings.search,
+                video=self._session(video).atlas.video,
+                question=as_question(question, choices, kind),
+                budget=self.settings.budget,
+                cache=self.settings.cache,
+                search=self.settings.search,
             )
             return _content(await asking.answer(self._asked_model, context.report_progress))
         except (AtlasError, OSError) as error:
@@ -185,10 +185,13 @@ class Tools:
         path = folders.resolve(file)
         lines: str | Path | None
         if not subtitles:
-            found = subtitles_beside(path)
-            lines = found if found is not None and folders.holds(found) else None
-        elif subtitles in ("embedded", "none"):
-            lines = "embedded" if subtitles == "embedded" else None
+            lines = subtitles_beside(path)
+            if lines is not None and not folders.holds(lines):
+                lines = None
+        elif subtitles == "embedded":
+            lines = "embedded"
+        elif subtitles == "none":
+            lines = None
         else:
             lines = folders.resolve(subtitles)
         video = open_video(path, lines, cache=settings.cache)
@@ -217,7 +220,7 @@ class Tools:
                     f"No open video has the handle {printable(name, 40)!r} (open: {known}): call "
                     "open_video first."
                 )
-            self._sessions[name] = session  # the last one is the one used most recently
+            self._sessions[name] = session  # the last one in the dictionary is the latest used
         return session
 
     def _asked_model(self) -> Model:
@@ -327,35 +330,39 @@ class Asking:
                 answer = await anyio.to_thread.run_sync(
                     lambda: self._run(model()), abandon_on_cancel=True
                 )
-            except AtlasError as error:  # kept, as a task group wraps what leaves it
+            except AtlasError as error:  # raised below: a task group would wrap it in a group
                 answer = error
             finally:
-                self._cancel()  # of no effect on a run that has ended
+                self._cancel()  # has no effect on a run that has ended
             tasks.cancel_scope.cancel()
         if isinstance(answer, AtlasError):
             raise answer
         return answer
 
     async def _report(self, report: Report) -> None:
-        told: str | None = None
+        latest: str | None = None
         while True:
             await anyio.sleep(PROGRESS_S)
             run = run_so_far(self._events, self.video, self.cache)
             text = counts_text(run)
-            if self._events and text != told:
-                told = text
+            if self._events and text != latest:
+                latest = text
                 await report(float(usage_of(run).calls), max_calls(run), text)
 
     def _run(self, model: Model) -> Sight:
         self._model = vlm = StoppableModel(model)
         if self._is_cancelled:  # while the model was starting
             vlm.stop()
-        how: dict[str, Any] = {
-            "budget": self.budget,
-            "cache": self.cache,
-            "on_event": self._on_event,
-        }
-        return sight_of(ask(self.video, self.question, vlm=vlm, search=self.search(vlm), **how))
+        result = ask(
+            self.video,
+            self.question,
+            vlm=vlm,
+            search=self.search(vlm),
+            budget=self.budget,
+            cache=self.cache,
+            on_event=self._on_event,
+        )
+        return sight_of(result)
 
     def _cancel(self) -> None:
         self._is_cancelled = True
@@ -373,11 +380,10 @@ def sight_of(result: Result) -> Sight:
     lines = [str(result)]
     if result.reasoning:
         lines.append(f"  reasoning {printable(result.reasoning, MAX_REASONING_CHARS)}")
-    lines += [
-        (
-            f"  [{item.label}] {clock(item.timestamp_s)} "
-            f"{printable(item.description, MAX_DESCRIPTION_CHARS)}"
-        )
-        for item in result.evidence
-    ]
-    return Sight("\n".join(lines), bounded_jpeg(result.sheet) if len(result.evidence) else None)
+    for item in result.evidence:
+        description = printable(item.description, MAX_DESCRIPTION_CHARS)
+        lines.append(f"  [{item.label}] {clock(item.timestamp_s)} {description}")
+    jpeg = None
+    if len(result.evidence):
+        jpeg = bounded_jpeg(result.sheet)
+    return Sight("\n".join(lines), jpeg)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.metrics.choices import CHOICES
-from atlaskit.evaluation.metrics.grounding import GROUNDING
+from atlaskit.evaluation.metrics.grounding import GROUNDING, rejection
 from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
-from atlaskit.evaluation.metrics.rejection import rejection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +23,7 @@ METRICS: dict[str, Metric] = {**CHOICES, **GROUNDING}
 
 
 def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """Return what a benchmark's own metric makes of the rows of `evaluate`.
+    """Return the numbers of a benchmark's own metric for a table of `evaluate`.
 
     Args:
         rows: Table of `evaluate` on questions of the benchmark, of one method.
@@ -37,7 +36,8 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
         (how many values it is made of). Values are shares, except where the name says "%".
 
     Raises:
-        InputError: The benchmark has no metric of its own, or a row is no question of it.
+        InputError: The benchmark has no metric of its own; or a row is no question of it, is there
+            twice, or has an unknown true answer.
 
     Examples:
         >>> import pandas as pd
@@ -48,34 +48,44 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     """
     import pandas as pd
 
+    scored = _scored(rows, benchmark)
     metric = METRICS.get(benchmark.dataset or benchmark.name)
-    cases = {case.question.id: case for case in benchmark}
-    scored = []
-    for row in rows.to_dict("records"):
-        case = cases.get(row["id"])
-        if case is None:
-            raise InputError(
-                f"{printable(str(row['id']), 80)!r} is no question of {benchmark.name}."
+    measures = list[Measure]()
+    if metric is not None:
+        measures += metric(scored)
+    measures += rejection(scored)
+    table = []
+    for measure in measures:
+        if measure.values:
+            value, low, high = measure.interval()
+            count = len(measure.values)
+            table.append(
+                {"metric": measure.name, "value": value, "low": low, "high": high, "n": count}
             )
-        scored.append(Scored(case.question, case.video, case.facts, row["prediction"]))
-    own = [] if metric is None else metric(scored)
-    measures = [
-        (measure, measure.interval()) for measure in (*own, *rejection(scored)) if measure.values
-    ]
-    if not measures:
+    if not table:
         raise InputError(f"{benchmark.name} has no metric of its own; use ak.statistics.accuracy.")
-    return pd.DataFrame(
-        [
-            {
-                "metric": each.name,
-                "value": mean.mean,
-                "low": mean.low,
-                "high": mean.high,
-                "n": len(each.values),
-            }
-            for each, mean in measures
-        ]
-    )
+    return pd.DataFrame(table)
+
+
+def _scored(rows: pd.DataFrame, benchmark: Benchmark) -> list[Scored]:
+    """Return the questions of a table's rows with their predictions."""
+    cases = {case.question.id: case for case in benchmark}
+    scored: dict[str, Scored] = {}
+    for id, prediction in zip(rows["id"], rows["prediction"], strict=True):
+        shown = printable(str(id), 80)
+        case = cases.get(id)
+        if case is None:
+            raise InputError(f"{shown!r} is no question of {benchmark.name}.")
+        if id in scored:
+            raise InputError(
+                f"The table has the question {shown!r} twice: pass the rows of one method."
+            )
+        if case.question.answer is None:
+            raise InputError(
+                f"The true answer to {shown!r} is not known, so it cannot be scored: leave it out."
+            )
+        scored[id] = Scored(case.question, case.video, case.facts, prediction)
+    return list(scored.values())
 
 
 def __dir__() -> list[str]:

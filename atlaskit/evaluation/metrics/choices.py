@@ -1,12 +1,14 @@
-"""The official metrics of multiple-choice benchmarks: accuracies by a dataset's own groups, MLVU's
-M-Avg, and the scores that Video-MME-v2 gives to groups of four questions.
+"""The official metrics of multiple-choice benchmarks.
+
+They are accuracies by a dataset's own groups, MLVU's M-Avg, and the scores that Video-MME-v2 gives
+to groups of four questions.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from atlaskit.errors import InputError, printable
@@ -24,8 +26,7 @@ STRUCTURES: dict[str, tuple[tuple[int, ...], tuple[float, ...]]] = {
 """For each structure of a logic group, the sizes of its steps, and the score by right questions."""
 
 ORDER = ("short", "medium", "long")
-"""Values of columns that have an order other than that of numbers or texts."""
-T = TypeVar("T")
+"""Texts that are not sorted by their letters."""
 
 
 def accuracy_by(*columns: str) -> Metric:
@@ -35,12 +36,23 @@ def accuracy_by(*columns: str) -> Metric:
     """
 
     def metric(scored: Sequence[Scored]) -> list[Measure]:
-        measures = [_accuracy("accuracy", scored)]
+        measures = [accuracy("accuracy", scored)]
         for column in columns:
-            measures += _parts(scored, column)
+            measures += accuracies(scored, column)
         return measures
 
     return metric
+
+
+def accuracy(name: str, scored: Sequence[Scored]) -> Measure:
+    """Return the mean score of some questions under a name."""
+    return Measure.of(name, scored, Scored.score)
+
+
+def accuracies(scored: Sequence[Scored], column: str) -> list[Measure]:
+    """Return the accuracy of the questions with each value of a column."""
+    parts = by_value(scored, column)
+    return [accuracy(f"accuracy: {value}", part) for value, part in parts]
 
 
 def mlvu(scored: Sequence[Scored]) -> list[Measure]:
@@ -57,12 +69,12 @@ def mlvu(scored: Sequence[Scored]) -> list[Measure]:
     chosen = [each for each in scored if each.question.kind == "choice"]
     if not chosen:
         raise InputError("M-Avg is about MLVU's questions with choices, and none of these has any.")
-    pooled = _accuracy("M-Avg, pooled", chosen)
+    pooled = accuracy("M-Avg, pooled", chosen)
     categories = tuple(each.question.category for each in chosen)
     by_category = Measure(
         "M-Avg, mean of categories", pooled.values, pooled.videos, groups=categories
     )
-    return [by_category, pooled, *_parts(chosen, "category")]
+    return [by_category, pooled, *accuracies(chosen, "category")]
 
 
 class Group(NamedTuple):
@@ -74,28 +86,28 @@ class Group(NamedTuple):
     @property
     def rights(self) -> tuple[bool, ...]:
         """Whether each question is answered right."""
-        return tuple(_score(each) == 1 for each in self.scored)
+        return tuple(each.score() == 1 for each in self.scored)
 
-    @property
-    def facts(self) -> Any:
-        """The columns of the group; its four questions have the same."""
-        return self.scored[0].facts
+    def value(self, column: str) -> Any:
+        """Return the value of a column; the four questions have the same."""
+        return self.scored[0].value(column)
 
     @property
     def is_scorable(self) -> bool:
         """Whether all four questions are there, and the benchmark says how to score them."""
         places = [each.facts["place"] for each in self.scored]
-        kind = self.facts["group_type"]
-        structure = self.facts["group_structure"]
-        is_known = kind == "relevance" or (kind == "logic" and structure in STRUCTURES)
-        return is_known and places == list(range(1, GROUP + 1))
+        if places != list(range(1, GROUP + 1)):
+            return False
+        if self.value("group_type") == "logic":
+            return self.value("group_structure") in STRUCTURES
+        return bool(self.value("group_type") == "relevance")
 
     @property
     def score(self) -> float:
         """The score of the group, in percent."""
-        if self.facts["group_type"] == "relevance":
+        if self.value("group_type") == "relevance":
             return CHAIN[sum(self.rights)]
-        return logic_score(self.facts["group_structure"], self.rights)
+        return logic_score(self.value("group_structure"), self.rights)
 
 
 def logic_score(structure: str, rights: Sequence[bool]) -> float:
@@ -114,8 +126,8 @@ def logic_score(structure: str, rights: Sequence[bool]) -> float:
     start = 0
     for size in steps:
         right = sum(rights[start : start + size])
-        count = count + right
-        start = start + size
+        count += right
+        start += size
         if right < size:
             break
     return scores[count]
@@ -135,79 +147,64 @@ def videomme_v2(scored: Sequence[Scored]) -> list[Measure]:
     by_group: dict[str, list[Scored]] = {}
     for each in scored:
         by_group.setdefault(each.facts["group"], []).append(each)
-    groups = [
-        Group(tuple(sorted(four, key=lambda each: each.facts["place"])))
-        for four in by_group.values()
-    ]
-    scorable = [group for group in groups if group.is_scorable]
-    if left_out := len(groups) - len(scorable):
+    scorable = list[Group]()
+    for four in by_group.values():
+        group = Group(tuple(sorted(four, key=lambda each: each.facts["place"])))
+        if group.is_scorable:
+            scorable.append(group)
+    left_out = len(by_group) - len(scorable)
+    if left_out:
         warnings.warn(
-            f"Video-MME-v2: {left_out} of {len(groups)} groups are left out of the group scores, "
+            f"Video-MME-v2: {left_out} of {len(by_group)} groups are left out of the group scores, "
             f"because not all of their {GROUP} questions were evaluated or their structure is "
             "unknown.",
             stacklevel=2,
         )
-    measures = [_accuracy("accuracy", scored)]
+    measures = [accuracy("accuracy", scored)]
     if scorable:
         measures.append(_group_score("group score (%)", scorable))
         for column in ("group_type", "level", "second_head"):
-            parts = _grouped(scorable, column, lambda group, name=column: group.facts[name])  # type: ignore[misc]
-            measures += [_group_score(f"group score (%): {value}", part) for value, part in parts]
+            for value, part in by_value(scorable, column):
+                measures.append(_group_score(f"group score (%): {value}", part))
     return measures
 
 
 def _group_score(name: str, groups: Sequence[Group]) -> Measure:
+    scores = tuple(group.score for group in groups)
     videos = tuple(group.scored[0].video for group in groups)
-    return Measure(name, tuple(group.score for group in groups), videos, are_shares=False)
+    return Measure(name, scores, videos, are_shares=False)
 
 
-def _score(scored: Scored) -> float:
-    return scored.question.score(scored.prediction)
+Item = TypeVar("Item", Scored, Group)
 
 
-def _accuracy(name: str, scored: Sequence[Scored]) -> Measure:
-    return Measure(name, tuple(map(_score, scored)), tuple(each.video for each in scored))
+def by_value(items: Sequence[Item], column: str) -> list[tuple[str, list[Item]]]:
+    """Return each value of a column as a text, with the items that have it: numbers, then texts.
 
-
-def _parts(scored: Sequence[Scored], column: str) -> list[Measure]:
-    """Return the accuracy of the questions with each value of a column."""
-
-    def values(each: Scored) -> Any:
-        return each.question.category if column == "category" else each.facts.get(column)
-
-    return [
-        _accuracy(f"accuracy: {value}", part) for value, part in _grouped(scored, column, values)
-    ]
-
-
-def _grouped(
-    items: Iterable[T], column: str, value_of: Callable[[T], Any]
-) -> list[tuple[str, list[T]]]:
-    """Return the items with each value of a column, and how to call it; numbers, then texts.
-
-    An item whose value is a tuple is in the group of each of its elements; one without a value is
-    in none.
+    An item whose value is a tuple is listed with each of its elements; one without a value with
+    none.
     """
-    groups: dict[Any, list[T]] = {}
+    found: dict[Any, list[Item]] = {}
     for item in items:
-        value = value_of(item)
-        for each in dict.fromkeys(value if isinstance(value, tuple) else (value,)):
+        value = item.value(column)
+        values = value if isinstance(value, tuple) else (value,)
+        for each in dict.fromkeys(values):
             if each is not None and each != "":
-                groups.setdefault(each, []).append(item)
-    ordered = sorted(groups, key=_place)
-    is_number = [isinstance(value, int | float) for value in ordered]
-    names = [
-        f"{column} {value}" if number else str(value)
-        for value, number in zip(ordered, is_number, strict=True)
-    ]
-    return [
-        (printable(name, 80), groups[value]) for name, value in zip(names, ordered, strict=True)
-    ]
+                found.setdefault(each, []).append(item)
+    named = list[tuple[str, list[Item]]]()
+    for value in sorted(found, key=_order):
+        name = str(value)
+        if isinstance(value, int | float):
+            name = f"{column} {value}"
+        named.append((printable(name, 80), found[value]))
+    return named
 
 
-def _place(value: Any) -> tuple[float, int, str]:
+def _order(value: Any) -> tuple[float, int, str]:
+    """Return what sorts values: numbers by size, then the texts of ORDER, then other texts."""
     number = float(value) if isinstance(value, int | float) else math.inf
-    return number, ORDER.index(value) if value in ORDER else len(ORDER), str(value)
+    rank = ORDER.index(value) if value in ORDER else len(ORDER)
+    return number, rank, str(value)
 
 
 CHOICES: dict[str, Metric] = {

@@ -1,4 +1,4 @@
-"""`Measure`: a named mean of values of questions (or groups of them), and what it is made of."""
+"""`Measure`: a named mean over questions (or groups of them), and the values it is the mean of."""
 
 from __future__ import annotations
 
@@ -27,9 +27,19 @@ class Scored:
     question: Question
     video: str
     facts: Mapping[str, Any]
-    """The columns of the dataset, and those of the evaluation's row."""
+    """The dataset's own columns."""
     prediction: Answered | None
-    """None if the question has no answer."""
+    """None if the method gave no answer."""
+
+    def score(self) -> float:
+        """Return the score of the prediction, in [0, 1]; 0 without one."""
+        return self.question.score(self.prediction)
+
+    def value(self, column: str) -> Any:
+        """Return the value of a column of the dataset; "category" is the question's own."""
+        if column == "category":
+            return self.question.category
+        return self.facts.get(column)
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class Measure:
     """
 
     name: str
-    """Its name in the benchmark's paper, such as "R@0.5"; a part of it after a colon."""
+    """Its name in the benchmark's paper, such as "R@0.5"; of a part, with a colon and the part."""
     values: tuple[float, ...]
     """One value for each question, or for each group of questions that is scored together."""
     videos: tuple[str, ...]
@@ -55,13 +65,36 @@ class Measure:
     weights: tuple[float, ...] = ()
     """If given, the number is the sum of the values over the sum of these, as of an F1."""
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        scored: Sequence[Scored],
+        value: Callable[[Scored], float],
+        *,
+        weight: Callable[[Scored], float] | None = None,
+    ) -> Measure:
+        """Return the mean of a value of each question, or the sum of the values over their weights.
+
+        Examples:
+            >>> right = ak.metrics.Scored(question, "match.mp4", {}, prediction=question.answer)
+            >>> ak.metrics.Measure.of("accuracy", [right], ak.metrics.Scored.score).values
+            (1.0,)
+        """
+        values = tuple(float(value(each)) for each in scored)
+        videos = tuple(each.video for each in scored)
+        if weight is None:
+            return cls(name, values, videos)
+        return cls(name, values, videos, weights=tuple(float(weight(each)) for each in scored))
+
     def interval(self, level: float = 0.95) -> Interval:
         """Return the number with its interval, clustered by videos."""
+        videos = list(self.videos)
         if self.groups:
-            return interval_of_group_means(self.values, list(self.videos), self.groups, level=level)
+            return interval_of_group_means(self.values, videos, self.groups, level=level)
         if self.weights:
-            return interval_of_ratio(self.values, self.weights, list(self.videos), level=level)
-        return interval(self.values, list(self.videos), are_shares=self.are_shares, level=level)
+            return interval_of_ratio(self.values, self.weights, videos, level=level)
+        return interval(self.values, videos, are_shares=self.are_shares, level=level)
 
 
 Metric = Callable[[Sequence[Scored]], list[Measure]]

@@ -28,7 +28,7 @@ from atlaskit.models.serving.lock import NotInstalled, Progress, install_locked,
 from atlaskit.models.serving.plan import Build, fitting_build
 
 MARK = "installed"
-"""Name of the file in an environment that tells what was installed completely."""
+"""Name of the file in an environment that lists what was installed completely."""
 
 IMAGES = "image-processing"
 """Name of the folder in the server's environment. It is not on the path of every program there: a

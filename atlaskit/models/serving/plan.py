@@ -36,7 +36,8 @@ MOST_ENGINES = 8
 """Engines beyond this number starve: one API server feeds them all, and takes a twentieth of a
 second of processor time for each call."""
 GIB_PER_ENGINE = 4
-"""Memory of the machine for each engine of a small model on a CPU. It takes about half of that."""
+"""GiB of the machine's memory for each engine of a small model. An engine takes about half of
+it."""
 PROBE = b"""\
 #include <Python.h>
 #include <omp.h>
@@ -173,7 +174,7 @@ CARDS_GB = (12, 24, 48, 80, 141)
 USED = 0.9
 """The share of a card that vLLM takes."""
 OVERHEAD = 3 * 2**30
-"""Bytes of it that go to activations, encoder and graphs."""
+"""Bytes of that share that activations, the encoder and graphs take."""
 ENOUGH = 4
 """Conversations at once, such as those of four workers, for which weights stay in 16 bits."""
 WORDS = 8192
@@ -191,7 +192,7 @@ class Sizes:
     weights: int
     """Bytes of the weights as they are published."""
     is_quantized: bool
-    """Whether they are in 8 bits or less as they are."""
+    """Whether the published weights are already in 8 bits or less."""
     cache_per_token: int
     """Bytes of keys and values that each token of a conversation keeps, in 16 bits."""
     state: int
@@ -278,7 +279,8 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
 
 
 def best_of_cards(sheets: Sheets) -> Iterator[Plan]:
-    """Yield, for each of `CARDS_GB` from large to small, the largest grid, and model of it."""
+    """Yield a plan for each of `CARDS_GB`, from large to small: the largest grid, by the largest
+    model."""
     models = [(name, sizes_of(name)) for name in reversed(published())]
     for gb in reversed(CARDS_GB):
         best = _best_of(models, gb, sheets)
@@ -299,16 +301,16 @@ def _best_of(models: Sequence[tuple[str, Sizes]], gb: float, sheets: Sheets) -> 
 def _planned(model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: Sheets) -> Plan:
     """Return the plan of one grid; it fits if it has a conversation.
 
-    The weights are in 8 bits if that makes room for more conversations, and there are few.
+    The weights are converted to 8 bits if few conversations fit beside them, and more do then.
     """
     width, height = sheets(k, cell, sizes.patch)
     image = math.ceil(width / sizes.patch) * math.ceil(height / sizes.patch)
     context = min(sizes.longest, MOST_IMAGES * image + WORDS)
-    each = context * sizes.cache_per_token + sizes.state
+    per_conversation = context * sizes.cache_per_token + sizes.state
     room = USED * gb * 2**30 - OVERHEAD
     weights = sizes.weights
-    conversations = max(0, int((room - weights) // each))
-    in_8_bits = max(0, int((room - weights // 2) // each))
+    conversations = max(0, int((room - weights) // per_conversation))
+    in_8_bits = max(0, int((room - weights // 2) // per_conversation))
     is_fp8 = not sizes.is_quantized and (not in_8_bits or conversations < min(ENOUGH, in_8_bits))
     if is_fp8:
         weights = weights // 2
@@ -321,7 +323,7 @@ def _planned(model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: 
         k=k,
         cell=cell,
         context=context,
-        per_conversation=each,
+        per_conversation=per_conversation,
         conversations=conversations,
     )
 
@@ -335,7 +337,7 @@ def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
     Args:
         model: A folder, or the name of a model on the hub.
         cache: Bytes of memory for the weights, and for keys, values and states.
-        weights: The share of the weights, as they are published, that is in it.
+        weights: The share of the published weights that lies in this memory; 0 on a CPU.
     """
     try:
         sizes = sizes_of(model)
@@ -398,10 +400,12 @@ def sizes_of(model: str) -> Sizes:
             interval = text.get("full_attention_interval", 4)
         kinds = text.get("layer_types") or ["linear_attention"] * (layers - layers // interval)
         linear = kinds.count("linear_attention")
+        # A key and a value of 2 bytes for each of a head's numbers, in layers with full attention.
         cache_per_token = 2 * 2 * text.get("num_key_value_heads", heads) * head * (layers - linear)
         key_head = text.get("linear_key_head_dim", 0)
         keys = text.get("linear_num_key_heads", 0) * key_head
         values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
+        # Two states a layer: a matrix in 32 bits, and three inputs of a convolution in 16 bits.
         state = 2 * linear * (4 * values * key_head + 2 * 3 * (2 * keys + values))
     except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
         raise InputError(

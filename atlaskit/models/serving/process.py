@@ -77,7 +77,7 @@ class ServerProcess:
             command: The command that starts vLLM.
             log: The file that its output goes to, in a folder of its own.
             environment: Environment variables of the server.
-            notice: What others may know of the server once it is kept, see `notice_of`.
+            notice: What other processes may read about the server once it is kept, see `notice_of`.
 
         Raises:
             OSError: If the process cannot be started.

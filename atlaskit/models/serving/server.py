@@ -71,10 +71,10 @@ class Server:
         port: The requested port, or None.
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
-        keeps: Whether a server that is started here is then left to its supervisor, for others.
-        agree: Called before a server is started here that takes long or much, with what the user
-            should know; it may raise. None: nobody is asked.
-        kept: The server in use, if it is left to a supervisor, here or by another command; or None.
+        keeps: Whether a server that is started here outlives this process, for later commands.
+        agree: Called with a notice before a start that takes long or downloads much; it may raise
+            an error to prevent the start. None: the user is not asked.
+        lasting: The server in use, if it outlives the command that started it; or None.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Server:
         self.log: Path | None = None
         self.keeps = False
         self.agree: Callable[[Sequence[str]], None] | None = None
-        self.kept: KeptServer | None = None
+        self.lasting: KeptServer | None = None
         self._python = python
         self._in_flight = in_flight
         self._name = ""
@@ -179,7 +179,7 @@ class Server:
             time.sleep(POLL_S)
 
     def _client(self, cancel: threading.Event | None = None) -> VLM:
-        if self.kept is not None and not self.kept.is_listed:
+        if self.lasting is not None and not self.lasting.is_listed:
             self.vlm = None  # it was idle for too long, or someone has stopped it
         return self.vlm or self.start(cancel)
 
@@ -198,12 +198,12 @@ class Server:
     def _open(self, cancel: threading.Event | None) -> None:
         """Find a running server of the model, or start one."""
         self._name = ""  # it is computed again: the folder may have been trained on since
-        self.kept = None
+        self.lasting = None
         with starting(self.name, cancel) if self.keeps else nullcontext():
             self.vlm = self._find() or self._launch(cancel)
             if self.keeps and self._process:
-                self.kept = keep(self._process.supervisor)
-            if self.kept:
+                self.lasting = keep(self._process.supervisor)
+            if self.lasting:
                 self._process = None
 
     def _has_closed_port(self) -> bool:
@@ -223,7 +223,7 @@ class Server:
                 return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
         server = find_kept(self.name) if self.keeps else None
         if server:
-            self.kept = server
+            self.lasting = server
             Progress(f"using the server of {self.name} that was kept at {server.url}")
             return self._new_client(server.url, server.name, dialect=VLLM)
         url = f"http://127.0.0.1:{self.port or USUAL_PORT}/v1"
@@ -239,7 +239,7 @@ class Server:
         return None
 
     def is_like(self, other: Server) -> bool:
-        """Return whether one process may serve both. Replies do not depend on the copies."""
+        """Return whether one process may serve both; the number of copies changes no reply."""
         mine = replace(self.flags, data_parallel=1)
         others = replace(other.flags, data_parallel=1)
         return (self.model, mine, self.port) == (other.model, others, other.port)
@@ -254,7 +254,7 @@ class Server:
             sentences = concerns(self.model, build, missing)
             if sentences:
                 self.agree(sentences)
-        elif download := download_of(self.model):  # in Python nobody is asked, but told
+        elif download := download_of(self.model):  # code in Python is informed, not asked
             print(f"atlaskit: {download}", file=sys.stderr, flush=True)
         if build == "serve-gpu":
             free_gpu()
@@ -335,7 +335,7 @@ _servers: list[Server] = []
 
 
 def _twins(server: Server) -> Iterator[Server]:
-    """Yield the servers that run here and would answer as another one: of the same weights, too.
+    """Yield the running servers whose replies would equal another one's, with the same weights.
 
     A folder may have been trained on since its server started.
     """

@@ -81,7 +81,7 @@ class Watched:
     def is_idle(self) -> bool:
         """Return whether no request has reached the server for `idle_s`.
 
-        A server that does not tell for so long counts as idle: it hangs.
+        A server that does not answer for that long hangs, and counts as idle.
         """
         now_s = time.monotonic()
         if now_s - self._read_s > self.idle_s / 100:
@@ -107,10 +107,10 @@ class Watched:
 
 
 def requests_of(url: str) -> tuple[float, float]:
-    """Return a vLLM server's open requests, and those that it has finished; (0, −1) if it is mute.
+    """Return the open and the finished requests of a vLLM server; (0, −1) without an answer.
 
     Args:
-        url: Its address on this machine, which no proxy is asked for.
+        url: Its address on this machine, to which no proxy leads.
     """
     host = urlsplit(url)
     open_requests = 0.0
@@ -176,7 +176,7 @@ def _die_with_me() -> None:
 
 
 def _control(option: int, value: int | bytes) -> None:
-    """Set something of this process. Only Linux can."""
+    """Set an option of this process (prctl), which only Linux has."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value)
 

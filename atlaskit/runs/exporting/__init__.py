@@ -3,10 +3,9 @@
 passages  `Passage`, the row of the one table that every format writes and reads
 timecode  seconds as frames of a file, by the file's own frame times; drop-frame timecode
 tables    CSV, JSON, Camtrap-DP
-cues      WebVTT
-editing   EDL, OpenTimelineIO, LosslessCut
+editing   WebVTT, EDL, OpenTimelineIO, LosslessCut
 coding    ELAN, BORIS, Label Studio
-formats   `FORMATS`, the table of formats by what a file's name ends in; `write` and `read`
+formats   `FORMATS`, the table of formats by the ending of a file's name; `write` and `read`
 clips     parts of a video as films with sound
 
 Files come from anywhere: each reader is bounded, expands no entity, and raises InputError with one

@@ -39,7 +39,7 @@ RATE = 48_000
 GAP = RATE // 10
 """Gaps of fewer samples are ignored, since the times in files are rounded."""
 CLIP = Kind("clip", 2, is_image=True)
-"""A part of a video as a film. Left out: the encoders and their versions."""
+"""A part of a video as a film. Not in the key: the encoders and their versions."""
 Samples = NDArray[np.int16]
 """Stereo sound at `RATE`, (n, 2)."""
 
@@ -112,13 +112,11 @@ class Clip:
         return self.cache.remember(self.key, self._encode)
 
     def _encode(self) -> bytes:
-        count = max(1, round((self.end_s - self.start_s) * self.fps))
-        times_s = [
-            self.start_s + index * (self.end_s - self.start_s) / count for index in range(count)
-        ]
-        is_passing = any(
-            self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1])
-        )
+        length_s = self.end_s - self.start_s
+        count = max(1, round(length_s * self.fps))
+        times_s = [self.start_s + index * length_s / count for index in range(count)]
+        files = [self.video.locate(time_s)[0] for time_s in (times_s[0], times_s[-1])]
+        is_passing = any(file.is_stand_in for file in files)
         unreadable = np.asarray(unreadable_tile(self.size))
 
         def frames() -> Iterator[Pixels]:
@@ -139,20 +137,24 @@ def make_clip(
 
     Args:
         video: The video.
-        span_s: The interval, of which a form shows so much at most. One shorter than SHORTEST_S is
-            shown with what is before and after it.
-        around_s: The second in it around which a longer one is cut.
+        span_s: The interval. One shorter than SHORTEST_S is shown with the seconds before and after
+            it.
+        around_s: The second around which an interval is cut that is longer than the form allows.
         cache: Where clips are cached.
         form: A name of FORMS.
     """
-    length_s = span_s[1] - span_s[0]
+    lowest_s, highest_s = span_s
+    length_s = highest_s - lowest_s
     longest_s = FORMS[form].longest_s
     shown_s = min(max(length_s, SHORTEST_S), longest_s, video.duration_s)
-    centre_s = around_s if length_s > shown_s else (span_s[0] + span_s[1]) / 2
-    lowest_s, highest_s = (span_s[0], span_s[1]) if length_s > shown_s else (0.0, video.duration_s)
-    start_s = max(lowest_s, min(centre_s - shown_s / 2, highest_s - shown_s))
+    limit = f"; it has at most {longest_s:g} s"
+    if length_s <= shown_s:
+        around_s = (lowest_s + highest_s) / 2
+        lowest_s = 0.0
+        highest_s = video.duration_s
+        limit = ""
+    start_s = max(lowest_s, min(around_s - shown_s / 2, highest_s - shown_s))
     end_s = min(start_s + shown_s, video.duration_s)
-    limit = f"; it has at most {longest_s:g} s" if length_s > shown_s else ""
     return Clip(video, start_s, end_s, cache, form), f"{interval(start_s, end_s)}{limit}"
 
 
@@ -164,7 +166,7 @@ def write_clips(
 ) -> list[Path]:
     """Cut each stretch as a film with its sound, frame by frame, and return the files.
 
-    A stretch shorter than two seconds is shown with what is around it, and one longer than two
+    A stretch shorter than two seconds is shown with the seconds around it, and one longer than two
     minutes from its middle.
 
     Args:
@@ -194,11 +196,8 @@ def write_clips(
             cache or video.cache,
             "mp4",
         )
-        words = (
-            re.sub(r"[^\w.-]+", " ", f"{passage.kind} {passage.label} {passage.text}")
-            .strip()[:60]
-            .strip()
-        )
+        words = re.sub(r"[^\w.-]+", " ", f"{passage.kind} {passage.label} {passage.text}")
+        words = words.strip()[:60].strip()
         path = target / f"{number:03} {words} {clip.start_s:.3f}.mp4"
         try:
             target.mkdir(parents=True, exist_ok=True)

@@ -11,24 +11,32 @@ from __future__ import annotations
 import json
 import mimetypes
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, Passage, as_kind, clean, videos_of
+from atlaskit.runs.exporting.passages import (
+    KINDS,
+    Passage,
+    Videos,
+    as_kind,
+    clean,
+    json_value,
+    path_of,
+    videos_of,
+)
 from atlaskit.runs.exporting.tables import Event, paired
 from atlaskit.runs.exporting.timecode import clock_of
 from atlaskit.video.video import Video
 
-Videos = Mapping[str, Video]
-"""The videos that are known, by name."""
 ASIDE = ("label", "confidence", "question")
 """The contents of ELAN's tiers below a tier of passages."""
+MOST_LEVELS = 40
+"""The most levels of annotations that refer to others; in a broken file they may go in circles."""
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 
 
@@ -36,25 +44,17 @@ def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
     """Yield each passage with a lane, from 0, in which it overlaps no other."""
     ends = list[float]()
     for passage in sorted(passages, key=lambda each: (each.start_s, each.end_s)):
-        lane = next(
-            (lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s), len(ends)
-        )
-        end_s = max(passage.end_s, passage.start_s + 1e-3)
-        if lane == len(ends):
-            ends.append(end_s)
-        else:
-            ends[lane] = end_s
-        yield lane, passage
+        free = [lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s]
+        if not free:
+            free = [len(ends)]
+            ends.append(0.0)
+        ends[free[0]] = max(passage.end_s, passage.start_s + 1e-3)
+        yield free[0], passage
 
 
 def numbered(name: str, lane: int) -> str:
     """Return a name, with a number from the second lane on."""
     return f"{name} {lane + 1}" if lane else name
-
-
-def path_of(video: Video | None) -> Path | None:
-    """Return the file of a video, if it is one file."""
-    return getattr(video, "path", None)
 
 
 # --- ELAN
@@ -73,27 +73,46 @@ def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
     header = ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     for name in filter(None, videos_of(passages)):
         path = path_of(videos.get(name))
-        media = {"MEDIA_URL": path.absolute().as_uri()} if path is not None else {"MEDIA_URL": name}
-        media["MIME_TYPE"] = mimetypes.guess_type(path or name)[0] or "unknown"
-        media["RELATIVE_MEDIA_URL"] = f"./{path.name if path is not None else name}"
+        url = name
+        file_name = name
+        if path is not None:
+            url = path.absolute().as_uri()
+            file_name = path.name
+        media = {
+            "MEDIA_URL": url,
+            "MIME_TYPE": mimetypes.guess_type(path or name)[0] or "unknown",
+            "RELATIVE_MEDIA_URL": f"./{file_name}",
+        }
         ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", media)
     order = ElementTree.SubElement(root, "TIME_ORDER")
     count = 0
     for kind in KINDS:
-        of_lane = dict[int, list[Passage]]()
+        of_lane = defaultdict[int, list[Passage]](list)
         for lane, passage in lanes(each for each in passages if each.kind == kind):
-            of_lane.setdefault(lane, []).append(passage)
+            of_lane[lane].append(passage)
         for lane, group in sorted(of_lane.items()):
             count = _add_tier(root, order, numbered(kind, lane), group, count)
-    for name, constraint in (("passages", None), ("aside", "Symbolic_Association")):
-        linguistic = {"LINGUISTIC_TYPE_ID": name, "TIME_ALIGNABLE": str(constraint is None).lower()}
-        linguistic |= {
-            "GRAPHIC_REFERENCES": "false",
-            **({"CONSTRAINTS": constraint} if constraint else {}),
-        }
-        ElementTree.SubElement(root, "LINGUISTIC_TYPE", linguistic)
-    told = "1-1 association with a parent annotation"
-    ElementTree.SubElement(root, "CONSTRAINT", STEREOTYPE="Symbolic_Association", DESCRIPTION=told)
+    ElementTree.SubElement(
+        root,
+        "LINGUISTIC_TYPE",
+        LINGUISTIC_TYPE_ID="passages",
+        TIME_ALIGNABLE="true",
+        GRAPHIC_REFERENCES="false",
+    )
+    ElementTree.SubElement(
+        root,
+        "LINGUISTIC_TYPE",
+        LINGUISTIC_TYPE_ID="aside",
+        TIME_ALIGNABLE="false",
+        GRAPHIC_REFERENCES="false",
+        CONSTRAINTS="Symbolic_Association",
+    )
+    ElementTree.SubElement(
+        root,
+        "CONSTRAINT",
+        STEREOTYPE="Symbolic_Association",
+        DESCRIPTION="1-1 association with a parent annotation",
+    )
     ElementTree.indent(root)
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
@@ -112,33 +131,29 @@ def _add_tier(
     for passage in passages:
         count += 1
         parent = f"a{count}"
-        slots = [f"ts{2 * count - 1}", f"ts{2 * count}"]
+        start = f"ts{2 * count - 1}"
+        end = f"ts{2 * count}"
         start_ms = round(passage.start_s * 1000)
-        for slot, time_ms in zip(
-            slots, (start_ms, max(start_ms + 1, round(passage.end_s * 1000))), strict=True
-        ):
+        end_ms = max(start_ms + 1, round(passage.end_s * 1000))
+        for slot, time_ms in ((start, start_ms), (end, end_ms)):
             ElementTree.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time_ms))
-        ids = {"ANNOTATION_ID": parent, "TIME_SLOT_REF1": slots[0], "TIME_SLOT_REF2": slots[1]}
+        ids = {"ANNOTATION_ID": parent, "TIME_SLOT_REF1": start, "TIME_SLOT_REF2": end}
         _annotate(tier, "ALIGNABLE_ANNOTATION", ids, passage.text)
         for field in ASIDE:
             value = getattr(passage, field)
             if value in (None, ""):
                 continue
             if field not in below:
-                own = {
-                    "TIER_ID": f"{name} {field}",
-                    "PARENT_REF": name,
-                    "LINGUISTIC_TYPE_REF": "aside",
-                }
-                below[field] = ElementTree.Element("TIER", own)
+                below[field] = ElementTree.Element(
+                    "TIER",
+                    TIER_ID=f"{name} {field}",
+                    PARENT_REF=name,
+                    LINGUISTIC_TYPE_REF="aside",
+                )
             count += 1
             ids = {"ANNOTATION_ID": f"a{count}", "ANNOTATION_REF": parent}
-            _annotate(
-                below[field],
-                "REF_ANNOTATION",
-                ids,
-                value if isinstance(value, str) else repr(value),
-            )
+            text = value if isinstance(value, str) else repr(value)
+            _annotate(below[field], "REF_ANNOTATION", ids, text)
     root.extend(below.values())
     return count
 
@@ -198,10 +213,8 @@ def read_eaf(text: str) -> list[Passage]:
         if match and match[2]:
             asides.setdefault(to, {})[match[2]] = value
             continue
-        steps = 0
-        while to in refers and steps < len(KINDS) * 10:
-            to = refers[to]
-            steps = steps + 1
+        for _ in range(MOST_LEVELS):
+            to = refers.get(to, to)
         if to in spans:
             spans[identifier] = spans[to]
             found.append((identifier, name, value))
@@ -238,24 +251,20 @@ def _annotated(
 
 
 def _milliseconds(text: str | None) -> float | None:
-    """Return the seconds of a text of milliseconds; None if it is none."""
-    return (
-        int(text) / 1000
-        if text is not None and re.fullmatch(r"-?\d{1,12}", text, re.ASCII)
-        else None
-    )
+    """Return the seconds of a text of milliseconds; None for any other text."""
+    if text is None or not re.fullmatch(r"-?\d{1,12}", text, re.ASCII):
+        return None
+    return int(text) / 1000
 
 
 def _slots(root: ElementTree.Element) -> dict[str, float]:
     """Return the second of each time slot."""
-    slots = [
-        (each.get("TIME_SLOT_ID", ""), _milliseconds(each.get("TIME_VALUE")))
-        for each in root.iter("TIME_SLOT")
-    ]
     times_s = dict[str, float]()
     open_ = list[str]()
     last_s = 0.0
-    for name, time_s in slots:
+    for slot in root.iter("TIME_SLOT"):
+        name = slot.get("TIME_SLOT_ID", "")
+        time_s = _milliseconds(slot.get("TIME_VALUE"))
         if time_s is None:
             open_.append(name)
             continue
@@ -299,18 +308,19 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
             if codes[event[2]] or number % 2 == 0:
                 kept.append(event)
         observation["events"] = kept
-    behaviours = {
-        str(number): {
-            **{
-                "type": "State event" if is_state else "Point event",
-                "key": "",
-                "code": code,
-                "description": "",
-            },
-            **{"color": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""},
+    behaviours = dict[str, Any]()
+    for code, is_state in codes.items():
+        behaviours[str(len(behaviours))] = {
+            "type": "State event" if is_state else "Point event",
+            "key": "",
+            "code": code,
+            "description": "",
+            "color": "",
+            "category": "",
+            "modifiers": {},
+            "excluded": "",
+            "coding map": "",
         }
-        for number, (code, is_state) in enumerate(codes.items())
-    }
     project = {
         "time_format": "hh:mm:ss",
         "project_date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
@@ -338,12 +348,12 @@ def _observation(
     video = videos.get(name)
     path = path_of(video)
     file = str(path.absolute()) if path is not None else name
-    fps = (
-        video.fps
-        if video is not None
-        else next((each.fps for each in passages if each.video == name), None)
-    )
-    last_s = max((event[0] for event in events), default=0.0)
+    if video is not None:
+        fps: float | None = video.fps
+        length_s = video.duration_s
+    else:
+        fps = next((each.fps for each in passages if each.video == name), None)
+        length_s = max((event[0] for event in events), default=0.0)
     return {
         "file": {"1": [file] if file else [], **{str(player): [] for player in range(2, 9)}},
         "type": "MEDIA",
@@ -360,7 +370,7 @@ def _observation(
         "image_display_duration": 1,
         "close_behaviors_between_videos": False,
         "media_info": {
-            "length": {file: video.duration_s if video is not None else last_s},
+            "length": {file: length_s},
             "fps": {file: fps or 25.0},
             "hasVideo": {file: True},
             "hasAudio": {file: False},
@@ -375,23 +385,23 @@ def read_boris(text: str) -> list[Passage]:
     Raises:
         InputError: The text is no project.
     """
-    project = _value(text)
+    project = json_value(text)
     observations = project.get("observations") if isinstance(project, dict) else None
     if not isinstance(observations, dict):
         raise InputError("it is no project of BORIS.")
     behaviours = project.get("behaviors_conf")
-    states = {
-        str(each.get("code"))
-        for each in (behaviours.values() if isinstance(behaviours, dict) else ())
-        if isinstance(each, dict) and "state" in str(each.get("type")).lower()
-    }
+    states = set[str]()
+    for each in behaviours.values() if isinstance(behaviours, dict) else ():
+        if isinstance(each, dict) and "state" in str(each.get("type")).lower():
+            states.add(str(each.get("code")))
     passages = list[Passage]()
     for observation in observations.values():
         if not isinstance(observation, dict):
             raise InputError("an observation is no object.")
         video = _medium(observation)
         offset_s = observation.get("time offset")
-        offset_s = offset_s if isinstance(offset_s, int | float) and abs(offset_s) < 1e7 else 0.0
+        if not isinstance(offset_s, int | float) or abs(offset_s) >= 1e7:
+            offset_s = 0.0
         events = list[Event]()
         for event in observation.get("events") or []:
             match event:
@@ -409,11 +419,10 @@ def read_boris(text: str) -> list[Passage]:
 
 def _medium(observation: dict[str, Any]) -> str:
     """Return the name of an observation's file; empty if there are several, or none."""
-    files = observation.get("file")
-    names = files.get("1") if isinstance(files, dict) else None
-    if not isinstance(names, list) or len(names) != 1:
-        return ""
-    return str(names[0]).replace("\\", "/").rpartition("/")[2]
+    match observation.get("file"):
+        case {"1": [name]}:
+            return str(name).replace("\\", "/").rpartition("/")[2]
+    return ""
 
 
 # --- Label Studio
@@ -431,23 +440,17 @@ def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
         video = videos.get(name)
         clock = clock_of(video, own[0].fps)
         path = path_of(video)
-        results = [
-            (each.kind in ("answer", "evidence"), _region(number, each, clock))
-            for number, each in enumerate(own)
-        ]
-        predicted = [region for is_model, region in results if is_model]
-        annotated = [region for is_model, region in results if not is_model]
-        data = {
-            "video": str(path.absolute()) if path is not None else name,
-            "fps": float(clock.rate),
-        }
-        task: dict[str, Any] = {"data": data}
-        task |= (
-            {"predictions": [{"model_version": "atlaskit", "result": predicted}]}
-            if predicted
-            else {}
-        )
-        task |= {"annotations": [{"result": annotated}]} if annotated else {}
+        predicted = list[dict[str, Any]]()
+        annotated = list[dict[str, Any]]()
+        for number, each in enumerate(own):
+            group = predicted if each.kind in ("answer", "evidence") else annotated
+            group.append(_region(number, each, clock))
+        file = name if path is None else str(path.absolute())
+        task: dict[str, Any] = {"data": {"video": file, "fps": float(clock.rate)}}
+        if predicted:
+            task["predictions"] = [{"model_version": "atlaskit", "result": predicted}]
+        if annotated:
+            task["annotations"] = [{"result": annotated}]
         tasks.append(task)
     return (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -455,7 +458,7 @@ def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
 def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
     first, after = clock.span(passage.start_s, passage.end_s)
     meta = {"text": [passage.text], "atlaskit": passage.to_json() | {"range": [first, after]}}
-    region = {
+    region: dict[str, Any] = {
         "id": f"atlaskit-{number}",
         "from_name": "timeline",
         "to_name": "video",
@@ -466,7 +469,9 @@ def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
         },
         "meta": meta,
     }
-    return region | ({} if passage.confidence is None else {"score": passage.confidence})
+    if passage.confidence is not None:
+        region["score"] = passage.confidence
+    return region
 
 
 def read_label_studio(
@@ -477,7 +482,7 @@ def read_label_studio(
     Args:
         tasks: The value of the JSON.
         video: The video that it is about, whose frames it counts.
-        fps: Frames per second, where the tasks do not tell them; Label Studio's own default is 24.
+        fps: Frames per second if the tasks do not state them; Label Studio's own default is 24.
 
     Raises:
         InputError: It is of another form, or the rate is not known.
@@ -487,27 +492,29 @@ def read_label_studio(
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise InputError("a task of Label Studio has data.")
         data = task["data"]
-        told = data.get("fps", fps)
-        told = told if isinstance(told, int | float) and 0 < told < 1e5 else fps
+        rate = data.get("fps")
+        if not isinstance(rate, int | float) or not 0 < rate < 1e5:
+            rate = fps
         source = str(data.get("video") or "").replace("\\", "/").rpartition("/")[2]
         for group in (*_list(task, "annotations"), *_list(task, "predictions")):
             for region in _list(group, "result"):
                 match region:
                     case {"value": {"ranges": [*ranges], "timelinelabels": [*labels]}}:
-                        clock = clock_of(None if video is None else video.locate(0.0)[0], told)
-                        passages += _regions(
-                            region, ranges, str(labels[0]) if labels else "", clock, source
-                        )
+                        clock = clock_of(None if video is None else video.locate(0.0)[0], rate)
+                        label = str(labels[0]) if labels else ""
+                        passages += _regions(region, ranges, label, clock, source)
     return passages
 
 
 def _regions(
     region: dict[str, Any], ranges: Sequence[Any], label: str, clock: Any, video: str
 ) -> Iterator[Passage]:
-    meta = region.get("meta") if isinstance(region.get("meta"), dict) else {}
-    assert isinstance(meta, dict)
-    texts = meta.get("text")
-    text = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts or "")
+    meta = region.get("meta")
+    if not isinstance(meta, dict):
+        meta = {}
+    text = meta.get("text") or ""
+    if isinstance(text, list):
+        text = "\n".join(map(str, text))
     for each in ranges:
         match each:
             case {"start": int() as first, "end": int() as last} if 1 <= first < 1e9 and last < 1e9:
@@ -515,14 +522,12 @@ def _regions(
                 end_s = clock.seconds(max(first, last))
                 ours = meta.get("atlaskit")
                 if isinstance(ours, dict):
-                    moved = (
-                        {}
-                        if ours.get("range") == [first - 1, last]
-                        else {"start_s": start_s, "end_s": end_s}
-                    )
-                    yield Passage.from_json({**ours, **moved})
+                    if ours.get("range") != [first - 1, last]:  # a person moved it
+                        ours = {**ours, "start_s": start_s, "end_s": end_s}
+                    yield Passage.from_json(ours)
                     continue
-                yield Passage(start_s, end_s, text, label=label, video=video, fps=float(clock.rate))
+                fps = float(clock.rate)
+                yield Passage(start_s, end_s, str(text), label=label, video=video, fps=fps)
             case _:
                 raise InputError(
                     f"a range has a first and a last frame, from 1 on; got {each!r:.80}."
@@ -531,12 +536,6 @@ def _regions(
 
 def _list(value: object, name: str) -> list[Any]:
     """Return the list of a name in an object; an empty one if there is none."""
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def _value(text: str) -> Any:
-    try:
-        return read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error
+    if isinstance(value, dict) and isinstance(value.get(name), list):
+        return list(value[name])
+    return []

@@ -1,8 +1,8 @@
 """Formats of players and editors: WebVTT, EDL (CMX 3600), OpenTimelineIO, LosslessCut's projects.
 
-In WebVTT each passage is a cue, whose identifier tells kind and label; a player shows label and
-text. What a cue cannot hold as it is (an empty line, `<`, `&`) is a character reference, so that
-the text is read back as it was.
+In WebVTT each passage is a cue; its identifier holds kind and label, and a player shows label and
+text. Characters that a cue cannot hold (an empty line, `<`, `&`) are written as character
+references, so that the same text is read back.
 
 EDL and OpenTimelineIO count frames, on the clock of each file (`timecode`); a stretch that lies in
 several files of a playlist is an event of each. Neither library is needed: the forms are plain
@@ -14,24 +14,32 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from atlaskit import limits
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, Passage, as_kind, clean, one_line, videos_of
+from atlaskit.runs.exporting.passages import (
+    KINDS,
+    Passage,
+    Videos,
+    as_kind,
+    clean,
+    json_value,
+    one_line,
+    path_of,
+    videos_of,
+)
 from atlaskit.runs.exporting.timecode import FrameClock, clock_of, rate_of
 from atlaskit.video.video import Video
 
 EMPTY = "-"
 """The text of a cue without words, since some players drop empty cues."""
-_CUE_TIMES = re.compile(
-    r"\s*(?:(\d{1,4}):)?(\d\d):(\d\d)\.(\d{3})\s+-->\s+(?:(\d{1,4}):)?(\d\d):(\d\d)\.(\d{3})(?:\s.*)?"
-)
+_CUE_TIME = r"(?:(\d{1,4}):)?(\d\d):(\d\d)\.(\d{3})"
+_CUE_TIMES = re.compile(rf"\s*{_CUE_TIME}\s+-->\s+{_CUE_TIME}(?:\s.*)?")
 _OURS = re.compile(rf"({'|'.join(KINDS)})(?: (.*))?")
 _TAG = re.compile(r"</?[a-zA-Z0-9:.][^<>]{0,1000}>|</?[a-zA-Z]?>")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -46,8 +54,9 @@ def _cue(passage: Passage) -> str:
     start_ms = round(passage.start_s * 1000)
     end_ms = max(start_ms + 1, round(passage.end_s * 1000))
     identifier = f"{passage.kind} {passage.label.translate(_ESCAPES)}".rstrip()
-    words = passage.words
-    payload = _escaped(words) if words not in ("", EMPTY) else EMPTY if not words else "&#45;"
+    payload = _escaped(passage.words) or EMPTY
+    if passage.words == EMPTY:
+        payload = "&#45;"
     return f"{identifier}\n{_cue_time(start_ms)} --> {_cue_time(end_ms)}\n{payload}\n"
 
 
@@ -74,7 +83,8 @@ def read_vtt(text: str) -> list[Passage]:
     passages = list[Passage]()
     rows = text.split("\n")
     for number, row in enumerate(rows):
-        if "-->" not in row or (match := _CUE_TIMES.fullmatch(row)) is None:
+        match = _CUE_TIMES.fullmatch(row) if "-->" in row else None
+        if match is None:
             continue
         payload = list[str]()
         for line in rows[number + 1 :]:
@@ -116,8 +126,6 @@ SHORTEST_S = 1 / 48_000
 """The least length of a piece, in seconds, so that rounding makes no piece empty."""
 MOST = 1e6
 """The most frames per second that a file of another program may state."""
-Videos = Mapping[str, Video]
-"""The videos that are known, by name."""
 
 
 class Piece(NamedTuple):
@@ -157,8 +165,8 @@ def pieces_of(passages: Sequence[Passage], videos: Videos) -> Iterator[Piece]:
         for part, start_s, end_s in parts_of(video, passage.start_s, passage.end_s):
             clock = clock_of(part, None)
             name = one_line(part.name)
-            path = getattr(part, "path", None)
-            yield Piece(passage, name, path, clock, start_s, end_s, *clock.span(start_s, end_s))
+            span = clock.span(start_s, end_s)
+            yield Piece(passage, name, path_of(part), clock, start_s, end_s, *span)
 
 
 # --- EDL
@@ -205,7 +213,7 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
     Args:
         text: The file.
         video: The video that it is about, whose frames it counts.
-        fps: Frames per second; an EDL of another program does not tell them.
+        fps: Frames per second; an EDL of another program does not state them.
 
     Raises:
         InputError: The text is no EDL, or the rate is not known.
@@ -215,9 +223,12 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
     for row in text.split("\n"):
         if row.upper().startswith("FCM:"):
             is_dropping = "NON" not in row.upper()
-        elif match := _EVENT.fullmatch(row):
-            blocks.append((match, is_dropping, []))
-        elif blocks and (remark := _REMARK.fullmatch(row)):
+            continue
+        event = _EVENT.fullmatch(row)
+        remark = _REMARK.fullmatch(row)
+        if event:
+            blocks.append((event, is_dropping, []))
+        elif blocks and remark:
             blocks[-1][2].append((remark[1], remark[2]))
     if not blocks:
         raise InputError("it has no event, a line with a number and four timecodes.")
@@ -235,13 +246,14 @@ def _event(
     video: Video | None,
     fps: float | None,
 ) -> Passage:
-    told = dict(reversed(remarks))
-    clock = _clock(told.get("FRAME RATE", ""), is_dropping, video, fps)
+    facts = dict(reversed(remarks))  # the first remark of a name counts
+    clock = _clock(facts.get("FRAME RATE", ""), is_dropping, video, fps)
     try:
-        first, after = (clock.tick(each, is_dropping or ";" in each) for each in (start, end))
+        first = clock.tick(start, is_dropping or ";" in start)
+        after = clock.tick(end, is_dropping or ";" in end)
     except ValueError as error:
         raise InputError(f"{error}.") from error
-    colour, _, label = told.get("LOC", "").partition(" ")[2].strip().partition(" ")
+    colour, _, label = facts.get("LOC", "").partition(" ")[2].strip().partition(" ")
     comments = [value for name, value in remarks if name in ("COMMENT", "COMMENTS")]
     start_s = clock.seconds(first)
     return Passage(
@@ -250,17 +262,19 @@ def _event(
         "\n".join(comments),
         kind=as_kind(KIND_OF.get(colour)),
         label=label.strip(),
-        video=told.get("FROM CLIP NAME", ""),
+        video=facts.get("FROM CLIP NAME", ""),
         fps=float(clock.rate),
     )
 
 
-def _clock(told: str, is_dropping: bool, video: Video | None, fps: float | None) -> FrameClock:
+def _clock(stated: str, is_dropping: bool, video: Video | None, fps: float | None) -> FrameClock:
     """Return the clock of an event: of the video, of a given rate, or of the drop-frame mode."""
-    match = re.fullmatch(r"(\d{1,7})(?:/(\d{1,5}))?|(\d{1,4}\.\d{1,6})", told.strip())
+    match = re.fullmatch(r"(\d{1,7})(?:/(\d{1,5}))?|(\d{1,4}\.\d{1,6})", stated.strip())
     rate = None
-    if match is not None:
-        rate = float(match[3]) if match[3] else int(match[1]) / max(1, int(match[2] or 1))
+    if match is not None and match[3]:
+        rate = float(match[3])
+    elif match is not None:
+        rate = int(match[1]) / max(1, int(match[2] or 1))
     if video is not None:
         clock = clock_of(video.locate(0.0)[0], None)
         if rate is None or abs(float(clock.rate) - rate) < 1e-3:
@@ -269,7 +283,7 @@ def _clock(told: str, is_dropping: bool, video: Video | None, fps: float | None)
     if not rate and is_dropping:
         rate = 30_000 / 1001
     if not rate:
-        raise InputError("an EDL does not tell its frame rate: pass fps=, or the video.")
+        raise InputError("an EDL does not state its frame rate: pass fps=, or the video.")
     return clock_of(None, rate)
 
 
@@ -301,14 +315,15 @@ def _clip(piece: Piece) -> dict[str, Any]:
         "marked_range": range_,
     }
     url = piece.path.absolute().as_uri() if piece.path is not None else piece.name
-    told = {
+    ours = {
         **passage.to_json(),
         "start_s": piece.start_s,
         "end_s": piece.end_s,
         "video": piece.name,
+        "range": [piece.first, piece.after],
     }
     if piece.start_s != passage.start_s:  # in a part of a playlist
-        told.pop("at_s", None)
+        ours.pop("at_s", None)
     return {
         "OTIO_SCHEMA": "Clip.1",
         "name": passage.words.split("\n")[0][:200] or piece.name,
@@ -319,16 +334,17 @@ def _clip(piece: Piece) -> dict[str, Any]:
             "target_url": url,
         },
         "markers": [marker],
-        "metadata": {"atlaskit": told | {"range": [piece.first, piece.after]}},
+        "metadata": {"atlaskit": ours},
     }
 
 
 def _range(first: int, count: int, rate: Fraction) -> dict[str, Any]:
-    start, duration = (
-        {"OTIO_SCHEMA": "RationalTime.1", "value": float(value), "rate": float(rate)}
-        for value in (first, count)
-    )
-    return {"OTIO_SCHEMA": "TimeRange.1", "start_time": start, "duration": duration}
+    time = {"OTIO_SCHEMA": "RationalTime.1", "value": 0.0, "rate": float(rate)}
+    return {
+        "OTIO_SCHEMA": "TimeRange.1",
+        "start_time": {**time, "value": float(first)},
+        "duration": {**time, "value": float(count)},
+    }
 
 
 def read_otio(text: str) -> list[Passage]:
@@ -351,20 +367,19 @@ def read_otio(text: str) -> list[Passage]:
         if str(item.get("OTIO_SCHEMA", "")).startswith("Clip."):
             passages += _clip_passages(item)
             continue
-        children = item.get("children") if isinstance(item.get("children"), list) else []
-        inner = [each for each in (item.get("tracks"), *(children or [])) if isinstance(each, dict)]
-        waiting += reversed(inner)
+        children = item.get("children")
+        inner = [item.get("tracks"), *(children if isinstance(children, list) else [])]
+        waiting += [each for each in reversed(inner) if isinstance(each, dict)]
     return passages
 
 
 def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
+    reference = clip.get("media_reference")
     references = clip.get("media_references")
-    active = clip.get("active_media_reference_key", "DEFAULT_MEDIA")
     if isinstance(references, dict):
-        reference = references.get(active)
-    else:
-        reference = clip.get("media_reference")
-    reference = reference if isinstance(reference, dict) else {}
+        reference = references.get(clip.get("active_media_reference_key", "DEFAULT_MEDIA"))
+    if not isinstance(reference, dict):
+        reference = {}
     span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
     if span is None:
         return
@@ -377,8 +392,9 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     fps = span[2] if 0 < span[2] <= 100_000 else None
     if isinstance(ours, dict):
         ticks = [round(time_s * span[2]) for time_s in span[:2]]
-        moved = {} if ours.get("range") == ticks else {"start_s": span[0], "end_s": span[1]}
-        yield Passage.from_json({**ours, **moved})
+        if ours.get("range") != ticks:  # a person moved or trimmed it
+            ours = {**ours, "start_s": span[0], "end_s": span[1]}
+        yield Passage.from_json(ours)
         return
     yield Passage(span[0], span[1], str(clip.get("name") or ""), video=video, fps=fps)
     for marker in clip.get("markers") or []:
@@ -414,10 +430,7 @@ def _exact(value: float, rate: float) -> float:
 
 def _object(text: str) -> dict[str, Any]:
     """Return the object of a JSON text; raise InputError if it is none."""
-    try:
-        value = read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error
+    value = json_value(text)
     if not isinstance(value, dict):
         raise InputError("it is no JSON object.")
     return value
@@ -433,16 +446,25 @@ def write_llc(passages: Sequence[Passage], videos: Videos) -> bytes:
         if passage.is_whole:
             continue
         name = passage.text or passage.label
-        fields = ("kind", "label", "question")
-        tags = {field: getattr(passage, field) for field in fields if getattr(passage, field)}
-        tags |= {} if passage.text == name else {"text": passage.text}
-        tags |= {} if passage.confidence is None else {"confidence": repr(passage.confidence)}
+        tags = dict[str, str]()
+        for field in ("kind", "label", "question"):
+            value = getattr(passage, field)
+            if value:
+                tags[field] = value
+        if passage.text != name:
+            tags["text"] = passage.text
+        if passage.confidence is not None:
+            tags["confidence"] = repr(passage.confidence)
         end = {} if passage.start_s == passage.end_s else {"end": passage.end_s}
         segments.append({"start": passage.start_s, **end, "name": name, "tags": tags})
-    names = videos_of(passages)
-    path = getattr(videos.get(names[0]) if names else None, "path", None)
-    media = path.name if path is not None else (names[0] if names else "")
-    project = {"version": 2, **({"mediaFileName": media} if media else {}), "cutSegments": segments}
+    media = next(iter(videos_of(passages)), "")
+    path = path_of(videos.get(media))
+    if path is not None:
+        media = path.name
+    project: dict[str, Any] = {"version": 2}
+    if media:
+        project["mediaFileName"] = media
+    project["cutSegments"] = segments
     return (json.dumps(project, ensure_ascii=False, indent=2) + "\n").encode()
 
 
@@ -467,11 +489,12 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
         if not isinstance(segment, dict):
             raise InputError("a segment is no object.")
         start_s = segment.get("start") or 0.0
-        last_s = duration_s if is_old and duration_s is not None else start_s
         end_s = segment.get("end")
-        tags = segment.get("tags") if isinstance(segment.get("tags"), dict) else {}
-        assert isinstance(tags, dict)
-        kind = str(tags.get("kind", "note"))
+        if end_s is None:
+            end_s = duration_s if is_old and duration_s is not None else start_s
+        tags = segment.get("tags")
+        if not isinstance(tags, dict):
+            tags = {}
         name = str(segment.get("name") or "")
         try:
             confidence = float(str(tags["confidence"])) if "confidence" in tags else None
@@ -480,9 +503,9 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
         passages.append(
             Passage(
                 start_s,
-                last_s if end_s is None else end_s,
+                end_s,
                 clean(str(tags.get("text", name))),
-                kind=as_kind(kind),
+                kind=as_kind(str(tags.get("kind", "note"))),
                 label=str(tags.get("label", "")),
                 confidence=confidence,
                 question=str(tags.get("question", "")),
@@ -493,8 +516,12 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
 
 
 _JSON5 = re.compile(
-    r"""(?P<double>"(?:[^"\\]|\\.)*")|(?P<single>'(?:[^'\\]|\\.)*')|(?P<comment>//[^\n]*|/\*.*?\*/)"""
-    r"""|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_$][\w$]*)|(?P<sign>[{}\[\]:,])"""
+    r"""(?P<double>"(?:[^"\\]|\\.)*")"""
+    r"""|(?P<single>'(?:[^'\\]|\\.)*')"""
+    r"""|(?P<comment>//[^\n]*|/\*.*?\*/)"""
+    r"""|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"""
+    r"""|(?P<word>[A-Za-z_$][\w$]*)"""
+    r"""|(?P<sign>[{}\[\]:,])"""
     r"""|(?P<blank>\s+)""",
     re.DOTALL,
 )
@@ -523,10 +550,10 @@ def as_json(text: str) -> str:
                 parts.append(json.dumps(_ESCAPE.sub(_unescaped, token[1:-1])))
             case "word":
                 parts.append(token if token in ("true", "false", "null") else json.dumps(token))
+            case "number" if re.fullmatch(r"-?(?:0|[1-9]\d*)", token):
+                parts.append(token)
             case "number":
-                parts.append(
-                    repr(float(token)) if not re.fullmatch(r"-?(?:0|[1-9]\d*)", token) else token
-                )
+                parts.append(repr(float(token)))
             case "sign":
                 if token in "}]" and parts and parts[-1] == ",":
                     parts.pop()

@@ -1,4 +1,4 @@
-"""`FORMATS`: every format, by what a file's name ends in; `write` and `read`.
+"""`FORMATS`: every format, by the ending of a file's name; `write` and `read`.
 
 A new format is one entry.
 """
@@ -13,10 +13,9 @@ from pathlib import Path
 
 from atlaskit import limits
 from atlaskit.caching.files import open_regular, write_whole
-from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.runs.exporting import coding, editing, tables
-from atlaskit.runs.exporting.passages import Passage, one_line, videos_of
+from atlaskit.runs.exporting.passages import Passage, Videos, json_value, one_line, videos_of
 from atlaskit.video.subtitles.text import decode_text
 from atlaskit.video.video import Video
 
@@ -34,7 +33,7 @@ class Context:
         recorded_at: When the recordings began, for formats of dates.
     """
 
-    videos: Mapping[str, Video]
+    videos: Videos
     fps: float | None = None
     recorded_at: RecordedAt | None = None
 
@@ -49,26 +48,26 @@ class Context:
         Raises:
             InputError: It is not known, or is no date and time with its time zone.
         """
-        if isinstance(self.recorded_at, Mapping):
-            told = self.recorded_at.get(name)
-        else:
-            told = self.recorded_at
-        if told is None:
+        moment = self.recorded_at
+        if isinstance(moment, Mapping):
+            moment = moment.get(name)
+        if moment is None:
             raise InputError(
                 f"A camera trap's observations have dates: pass recorded_at, when the recording of "
                 f"{name or 'the video'} began, such as 2026-06-01T21:00:00+02:00."
             )
         try:
-            moment = datetime.fromisoformat(told) if isinstance(told, str) else told
+            if isinstance(moment, str):
+                moment = datetime.fromisoformat(moment)
         except ValueError as error:
             raise InputError(
                 "recorded_at is a date and time such as 2026-06-01T21:00:00+02:00; got "
-                f"{told!r:.60}."
+                f"{moment!r:.60}."
             ) from error
         if moment.tzinfo is None:
             raise InputError(
                 "recorded_at needs its time zone, such as 2026-06-01T21:00:00+02:00; got "
-                f"{told!s:.60}."
+                f"{moment!s:.60}."
             )
         return moment
 
@@ -80,7 +79,7 @@ class Format:
     name: str
     """The name of the format, for `form=`."""
     endings: tuple[str, ...]
-    """What the names of its files end in, in small letters; the longest one that fits decides."""
+    """The endings of its file names, in small letters; the longest one that fits decides."""
     type: str
     """The media type."""
     write: Callable[[Sequence[Passage], Context], bytes]
@@ -91,17 +90,15 @@ class Format:
 
 
 def _read_json(text: str, context: Context) -> list[Passage]:
-    """Return the passages of JSON: our own, or tasks of Label Studio."""
-    try:
-        value = read_json(text)
-    except ValueError as error:
-        raise InputError(f"it is no JSON ({error}).") from error
-    if isinstance(value, dict) and "atlaskit_passages" in value:
-        return tables.read_passages_json(value)
-    if isinstance(value, dict) and "observations" in value:
-        return coding.read_boris(text)
-    if isinstance(value, dict) and str(value.get("OTIO_SCHEMA", "")):
-        return editing.read_otio(text)
+    """Return the passages of JSON: our own, or those of another program, by its form."""
+    value = json_value(text)
+    if isinstance(value, dict):
+        if "atlaskit_passages" in value:
+            return tables.read_passages_json(value)
+        if "observations" in value:
+            return coding.read_boris(text)
+        if str(value.get("OTIO_SCHEMA", "")):
+            return editing.read_otio(text)
     if isinstance(value, list) and value:
         return coding.read_label_studio(value, context.video, context.fps)
     raise InputError("it holds neither passages nor tasks of Label Studio.")
@@ -267,7 +264,7 @@ def write(
 
     Args:
         passages: What to write.
-        path: The file; what its name ends in tells the format.
+        path: The file; the ending of its name determines the format.
         videos: The videos, by name, for the formats that count frames or name files.
         form: The name of the format, whatever the file is called.
         recorded_at: When the recordings began, for Camtrap-DP.
@@ -302,9 +299,9 @@ def read(
     Studio imports and exports, and Camtrap-DP's observations.csv.
 
     Args:
-        path: The file; what its name ends in tells the format.
+        path: The file; the ending of its name determines the format.
         video: The video that it is about, for the formats that count frames.
-        fps: Frames per second, where neither the file nor the video tells them.
+        fps: Frames per second, if neither the file nor the video states them.
         form: The name of the format, whatever the file is called.
         recorded_at: When the recording began, for observations of camera traps.
 

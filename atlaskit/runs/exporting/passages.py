@@ -10,20 +10,24 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal, TypeGuard, get_args
 
 from atlaskit import limits
+from atlaskit.caching.keys import read_json
 from atlaskit.environment.grid import interval
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, printable
 from atlaskit.video.collection import Collection
 from atlaskit.video.video import Video
 
+Videos = Mapping[str, Video]
+"""The videos that are known, by name."""
 PassageKind = Literal["answer", "evidence", "truth", "note"]
-"""A run's answer, a frame that supports it, what is known to be true, or a person's note."""
+"""A run's answer, a frame that supports it, the truth, or a person's note."""
 KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
 LAST_S = 1e7
-"""The last second of all: 115 days."""
+"""The latest time in seconds that a passage may have: 115 days."""
 MOST = 100_000
 """The most passages in a file."""
 LABEL_CHARS = 200
@@ -33,9 +37,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2
 _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
 
 
-def of_films(
-    passages: Sequence[Passage], videos: Mapping[str, Video]
-) -> tuple[list[Passage], dict[str, Video]]:
+def of_films(passages: Sequence[Passage], videos: Videos) -> tuple[list[Passage], dict[str, Video]]:
     """Return the passages of collections as passages of their films, in the seconds of each.
 
     Other programs know files, not collections. A passage over two films becomes two; one about all
@@ -164,12 +166,12 @@ class Passage:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, as values that JSON can hold."""
-        told = {"start_s": self.start_s, "end_s": self.end_s, "text": self.text, "kind": self.kind}
+        row = {"start_s": self.start_s, "end_s": self.end_s, "text": self.text, "kind": self.kind}
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name not in told and value is not each.default and value != "":
-                told[each.name] = value
-        return told
+            if each.name not in row and value is not each.default and value != "":
+                row[each.name] = value
+        return row
 
     @classmethod
     def from_json(cls, value: object) -> Passage:
@@ -187,7 +189,7 @@ class Passage:
 def question_of(passages: Iterable[Passage], text: str, *, label: str | None = None) -> Question:
     """Return a question of kind "when" whose true answer is where the passages lie.
 
-    So events that people coded in another program become the truth beside a run, or a dataset.
+    Events that people coded in another program thus become the truth of a run, or a dataset.
 
     Args:
         passages: What `read_passages` returned.
@@ -229,13 +231,24 @@ def videos_of(passages: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(each.video for each in passages))
 
 
+def path_of(video: Video | None) -> Path | None:
+    """Return the file of a video, if it is one file."""
+    return getattr(video, "path", None)
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text; raise InputError if it is none."""
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise InputError(f"it is no JSON ({error}).") from error
+
+
 def _is_number(value: object) -> TypeGuard[float]:
-    """Tell whether a value from anywhere is a finite number; an integer of any size is compared."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and -math.inf < value < math.inf
-    )
+    """Return whether a value is a finite number, and no bool."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -math.inf < value < math.inf
 
 
 def _seconds(name: str, value: object) -> float:

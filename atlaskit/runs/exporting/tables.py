@@ -34,8 +34,19 @@ FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """A text that begins with one of these can be a formula to a spreadsheet."""
 PASSAGES_VERSION = 1
 COLUMNS = (
-    *("from", "to", "start_s", "end_s", "kind", "label", "text", "confidence", "at_s", "question"),
-    *("video", "fps", "about"),
+    "from",
+    "to",
+    "start_s",
+    "end_s",
+    "kind",
+    "label",
+    "text",
+    "confidence",
+    "at_s",
+    "question",
+    "video",
+    "fps",
+    "about",
 )
 """The columns of a CSV of passages; `from` and `to` are clock times for people."""
 HEADER_ROWS = 60
@@ -79,15 +90,19 @@ def write_csv(passages: Sequence[Passage], delimiter: str = ",") -> bytes:
 
 def _row(passage: Passage) -> list[object]:
     return [
-        *(
-            stamp(passage.start_s),
-            stamp(passage.end_s),
-            passage.start_s,
-            passage.end_s,
-            passage.kind,
-        ),
-        *(passage.label, passage.text, passage.confidence, passage.at_s, passage.question),
-        *(passage.video, passage.fps, "all" if passage.is_whole else ""),
+        stamp(passage.start_s),
+        stamp(passage.end_s),
+        passage.start_s,
+        passage.end_s,
+        passage.kind,
+        passage.label,
+        passage.text,
+        passage.confidence,
+        passage.at_s,
+        passage.question,
+        passage.video,
+        passage.fps,
+        "all" if passage.is_whole else "",
     ]
 
 
@@ -134,29 +149,33 @@ class Columns(NamedTuple):
 
 NAMES: dict[str, tuple[str, ...]] = {
     "start": (
-        *(
-            "start_s",
-            "start (s)",
-            "begin time - ss.msec",
-            "begin time - msec",
-            "start time",
-            "start_time",
-            "start",
-        ),
-        *("begin time", "begin time - hh:mm:ss.ms", "begin", "onset", "from", "in"),
+        "start_s",
+        "start (s)",
+        "begin time - ss.msec",
+        "begin time - msec",
+        "start time",
+        "start_time",
+        "start",
+        "begin time",
+        "begin time - hh:mm:ss.ms",
+        "begin",
+        "onset",
+        "from",
+        "in",
     ),
     "end": (
-        *(
-            "end_s",
-            "stop (s)",
-            "end time - ss.msec",
-            "end time - msec",
-            "end time",
-            "end_time",
-            "end",
-            "stop",
-        ),
-        *("end time - hh:mm:ss.ms", "offset", "to", "out"),
+        "end_s",
+        "stop (s)",
+        "end time - ss.msec",
+        "end time - msec",
+        "end time",
+        "end_time",
+        "end",
+        "stop",
+        "end time - hh:mm:ss.ms",
+        "offset",
+        "to",
+        "out",
     ),
     "duration": ("duration (s)", "duration - ss.msec", "duration_s", "duration"),
     "time": ("time", "time (s)", "time_s"),
@@ -209,18 +228,15 @@ def read_csv(text: str) -> list[Passage]:
     for delimiter in ",\t;":
         for number, row in enumerate(_rows(text, delimiter, HEADER_ROWS)):
             columns = _columns(row)
-            if columns.start is not None or (
-                columns.time is not None and columns.label is not None
-            ):
-                body = [
-                    each
-                    for each in _rows(text, delimiter)[number + 1 :]
-                    if any(map(str.strip, each))
-                ]
-                if columns.start is None:
-                    return _joined(body, columns)
-                in_ms = row[columns.start].strip().lower().endswith("- msec")
-                return [_passage(each, columns, 1e-3 if in_ms else 1.0) for each in body]
+            has_moments = columns.time is not None and columns.label is not None
+            if columns.start is None and not has_moments:
+                continue
+            below = _rows(text, delimiter)[number + 1 :]
+            body = [each for each in below if any(map(str.strip, each))]
+            if columns.start is None:
+                return _joined(body, columns)
+            in_ms = row[columns.start].strip().lower().endswith("- msec")
+            return [_passage(each, columns, 1e-3 if in_ms else 1.0) for each in body]
     raise InputError(
         "no row names a column for the start: call it start_s, start, begin, onset or from."
     )
@@ -249,7 +265,10 @@ def _columns(row: Sequence[str]) -> Columns:
 
 
 def _cell(row: Sequence[str], column: int | None) -> str:
-    return from_cell(row[column]) if column is not None and column < len(row) else ""
+    """Return the text of a column; "" if the row or the table has none."""
+    if column is None or column >= len(row):
+        return ""
+    return from_cell(row[column])
 
 
 def _time(text: str, unit_s: float = 1.0) -> float | None:
@@ -262,7 +281,8 @@ def _time(text: str, unit_s: float = 1.0) -> float | None:
     except ValueError:
         pass
     seconds = parse_time(text)
-    seconds = parse_time(text.replace(",", ".")) if seconds is None else seconds
+    if seconds is None:
+        seconds = parse_time(text.replace(",", "."))
     if seconds is None:
         raise InputError(f"{text!r:.60} is not a time.")
     return seconds
@@ -276,8 +296,11 @@ def _number(text: str) -> float | None:
 
 
 def _share(text: str) -> float | None:
+    """Return the number of a cell, if it lies in [0, 1]."""
     value = _number(text)
-    return value if value is not None and 0 <= value <= 1 else None
+    if value is None or not 0 <= value <= 1:
+        return None
+    return value
 
 
 def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
@@ -287,18 +310,19 @@ def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
         raise InputError(f"a row has no start: {', '.join(row)[:80]}")
     if end_s is None:
         end_s = start_s + (_time(_cell(row, columns.duration)) or 0.0)
-    kind = _cell(row, columns.kind)
     fps = _number(_cell(row, columns.fps))
+    if fps is not None and not fps > 0:
+        fps = None
     return Passage(
         start_s,
         end_s,
         _cell(row, columns.text),
-        kind=as_kind(kind),
+        kind=as_kind(_cell(row, columns.kind)),
         label=_cell(row, columns.label),
         confidence=_share(_cell(row, columns.confidence)),
         question=_cell(row, columns.question),
         video=_cell(row, columns.video),
-        fps=fps if fps is not None and fps > 0 else None,
+        fps=fps,
         at_s=_time(_cell(row, columns.at)),
         is_whole=_cell(row, columns.about) == "all",
     )
@@ -309,17 +333,17 @@ def _joined(rows: Iterable[Sequence[str]], columns: Columns) -> list[Passage]:
     events = []
     for row in rows:
         time_s = _time(_cell(row, columns.time))
-        if time_s is not None:
-            events.append(
-                Event(
-                    time_s,
-                    _cell(row, columns.label),
-                    _cell(row, columns.subject),
-                    _cell(row, columns.text),
-                    _cell(row, columns.video),
-                    _cell(row, columns.status).strip().upper() in ("START", "STOP", "STATE"),
-                )
-            )
+        if time_s is None:
+            continue
+        event = Event(
+            time_s,
+            code=_cell(row, columns.label),
+            subject=_cell(row, columns.subject),
+            comment=_cell(row, columns.text),
+            video=_cell(row, columns.video),
+            is_state=_cell(row, columns.status).strip().upper() in ("START", "STOP", "STATE"),
+        )
+        events.append(event)
     return paired(events)
 
 
@@ -376,34 +400,34 @@ def kind_and_label(code: str, subject: str) -> tuple[PassageKind, str]:
 # --- Camtrap-DP
 
 OBSERVATION = (
-    *(
-        "observationID",
-        "deploymentID",
-        "mediaID",
-        "eventID",
-        "eventStart",
-        "eventEnd",
-        "observationLevel",
-    ),
-    *(
-        "observationType",
-        "cameraSetupType",
-        "scientificName",
-        "count",
-        "lifeStage",
-        "sex",
-        "behavior",
-    ),
-    *(
-        "individualID",
-        "individualPositionRadius",
-        "individualPositionAngle",
-        "individualSpeed",
-        "bboxX",
-        "bboxY",
-    ),
-    *("bboxWidth", "bboxHeight", "classificationMethod", "classifiedBy", "classificationTimestamp"),
-    *("classificationProbability", "observationTags", "observationComments"),
+    "observationID",
+    "deploymentID",
+    "mediaID",
+    "eventID",
+    "eventStart",
+    "eventEnd",
+    "observationLevel",
+    "observationType",
+    "cameraSetupType",
+    "scientificName",
+    "count",
+    "lifeStage",
+    "sex",
+    "behavior",
+    "individualID",
+    "individualPositionRadius",
+    "individualPositionAngle",
+    "individualSpeed",
+    "bboxX",
+    "bboxY",
+    "bboxWidth",
+    "bboxHeight",
+    "classificationMethod",
+    "classifiedBy",
+    "classificationTimestamp",
+    "classificationProbability",
+    "observationTags",
+    "observationComments",
 )
 """The columns of observations.csv in Camtrap-DP 1.0, in order."""
 SECONDS_TAG = "seconds"
@@ -419,16 +443,14 @@ def write_observations(
     classifier, says which species it is. The video's name is deployment and medium.
 
     Args:
-        passages: What was found.
+        passages: The passages.
         recorded_at: Returns when the recording of a video began, with its time zone.
     """
     rows = []
     for number, passage in enumerate(passages, start=1):
         start = recorded_at(passage.video)
-        times = [
-            (start + timedelta(seconds=s)).isoformat(timespec="seconds")
-            for s in (passage.start_s, passage.end_s)
-        ]
+        first = start + timedelta(seconds=passage.start_s)
+        last = start + timedelta(seconds=passage.end_s)
         is_model = passage.kind in ("answer", "evidence")
         tags = {
             SECONDS_TAG: f"{passage.start_s!r}/{passage.end_s!r}",
@@ -440,8 +462,8 @@ def write_observations(
             "observationID": str(number),
             "deploymentID": passage.video or "video",
             "mediaID": passage.video or "video",
-            "eventStart": times[0],
-            "eventEnd": times[1],
+            "eventStart": first.isoformat(timespec="seconds"),
+            "eventEnd": last.isoformat(timespec="seconds"),
             "observationLevel": "media",
             "observationType": "unclassified",
             "classificationMethod": "machine" if is_model else "human",
@@ -506,23 +528,19 @@ def _seconds_of(
     recorded_at: Callable[[str], datetime],
 ) -> tuple[float, float]:
     """Return the seconds of an observation in its video."""
-    told = [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]
-    match told:
+    match [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]:
         case [float(start_s), float(end_s)]:
             return start_s, end_s
     try:
-        start, end = (
-            datetime.fromisoformat(cell(row, name).strip()) for name in ("eventStart", "eventEnd")
-        )
+        start = datetime.fromisoformat(cell(row, "eventStart").strip())
+        end = datetime.fromisoformat(cell(row, "eventEnd").strip())
         began = recorded_at(video)
         return max(0.0, (start - began).total_seconds()), max(0.0, (end - began).total_seconds())
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
-        raise (
-            error
-            if isinstance(error, InputError)
-            else InputError(
-                f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
-            )
+        raise InputError(
+            f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
         ) from error
 
 

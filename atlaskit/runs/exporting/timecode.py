@@ -20,21 +20,20 @@ from atlaskit.errors import InputError, VideoError
 from atlaskit.video.readers import TIME_STEP_S
 from atlaskit.video.video import Video
 
-RATES = tuple(
-    Fraction(*each)
-    for each in (
-        *(
-            (24_000, 1001),
-            (24, 1),
-            (25, 1),
-            (30_000, 1001),
-            (30, 1),
-            (48_000, 1001),
-            (48, 1),
-            (50, 1),
-        ),
-        *((60_000, 1001), (60, 1), (100, 1), (120_000, 1001), (120, 1)),
-    )
+RATES = (
+    Fraction(24_000, 1001),
+    Fraction(24),
+    Fraction(25),
+    Fraction(30_000, 1001),
+    Fraction(30),
+    Fraction(48_000, 1001),
+    Fraction(48),
+    Fraction(50),
+    Fraction(60_000, 1001),
+    Fraction(60),
+    Fraction(100),
+    Fraction(120_000, 1001),
+    Fraction(120),
 )
 """The frame rates of film and television, which editors support."""
 NEAR = 2e-4
@@ -60,10 +59,11 @@ def rate_of(fps: float) -> Fraction:
     if abs(round(fps) - fps) <= NEAR * fps and round(fps):
         return Fraction(round(fps))
     faster = [rate for rate in RATES if rate > fps]
-    multiples = [
-        rate for rate in faster if abs(float(rate) / fps - round(float(rate) / fps)) <= NEAR
-    ]
-    return next(iter(multiples + faster), Fraction(math.ceil(fps)))
+    for rate in faster:
+        times = float(rate) / fps
+        if abs(times - round(times)) <= NEAR:
+            return rate
+    return faster[0] if faster else Fraction(math.ceil(fps))
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,11 @@ class FrameClock:
             )
         minutes = 60 * int(match[1]) + int(match[2])
         tick = (60 * minutes + int(match[3])) * base + int(match[5])
-        is_dropping = match[4] == ";" if is_dropping is None else is_dropping
-        return tick - self.drops * (minutes - minutes // 10) if is_dropping else tick
+        if is_dropping is None:
+            is_dropping = match[4] == ";"
+        if is_dropping:
+            tick -= self.drops * (minutes - minutes // 10)
+        return tick
 
 
 def clock_of(video: Video | None, fps: float | None) -> FrameClock:

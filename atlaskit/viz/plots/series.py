@@ -129,27 +129,32 @@ def draw_means(
     axes: tuple[str, str],
     looks: dict[str, Any],
     *,
-    apart: float = 0.3,
+    apart: float = 0.2,
     **options: Any,
 ) -> None:
-    """Draw the means of a table of `with_series` with their intervals; series stand side by side.
+    """Draw the means of a table of `with_series`, each at its value of x, with their intervals.
+
+    Intervals of several series stand side by side, so that they can be told apart.
 
     Args:
         ax: Axes to draw on.
         rows: The table.
         axes: The columns of x and of y.
         looks: How series are drawn.
-        apart: How far apart series stand, as a share of the least distance of places on x.
+        apart: How far apart intervals stand, as a share of the least distance of places on x.
         **options: Further arguments of `seaborn.pointplot`.
     """
     import seaborn as sns
 
     x, y = axes
-    dodge = len(looks["hue_order"]) > 1 and apart
+    shared = {"x": x, "y": y, "native_scale": True, "ax": ax, **options}
     bars = interval_over(rows["video"], y)
-    sns.pointplot(
-        rows, x=x, y=y, errorbar=bars, native_scale=True, dodge=dodge, ax=ax, **looks, **options
-    )
+    if len(looks["hue_order"]) == 1:
+        sns.pointplot(rows, errorbar=bars, **shared, **looks)
+        return
+    sns.pointplot(rows, errorbar=None, **shared, **looks)
+    bare = {**looks, "markers": "", "linestyles": "none"}
+    sns.pointplot(rows, errorbar=bars, dodge=apart, **shared, **bare)
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None = None) -> Axes:
     """Draw the mean of a column against the duration of the video (paper, Table 2 and Fig. 1).
 
-    There is a line for each method of each model. The points of a duration, with their 95 %
-    intervals, stand side by side around it. Durations are on a logarithmic axis, and so are tokens.
-    For tokens, the labels have the exponent b of tokens ~ duration^b (`statistics.exponent`).
+    There is a line for each method of each model. The 95 % intervals of a duration stand side by
+    side around it. Durations are on a logarithmic axis, and so are tokens. For tokens, the labels
+    have the exponent b of tokens ~ duration^b (`statistics.exponent`).
 
     Args:
         rows: A table of `evaluate`, with `method`, `duration_s` and `column`; a column `model`
@@ -93,14 +93,11 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         growth = ""
         if has_growth:
             growth = f"b: {column.replace('_', ' ')} ~ duration^b"
-        aside = ""
-        if len(names) > 1:
-            aside = "series stand side by side"
         notes = (
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
-            aside,
+            "intervals stand side by side" if len(names) > 1 else "",
             growth,
         )
         set_note(ax, *notes)
@@ -247,14 +244,11 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
         below.set_xlabel("maximum depth, and its resolution")
         for ax in pair if is_split else ():
             label_ends(ax, looks["hue_order"])
-        aside = ""
-        if is_split:
-            aside = "models stand side by side"
         notes = (
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
-            aside,
+            "intervals stand side by side" if is_split else "",
         )
         set_note(pair[0], *notes)
     first: Axes = pair[0]

@@ -365,6 +365,7 @@ def means_text(rows: pd.DataFrame) -> str:
         column = "score"
     if rows[column].isna().all():
         return f"{counted(len(rows), 'question')}, whose true answers are not known"
+    rows = rows[rows[column].notna()]
     name = "mean score"
     if set(rows[column].astype(float)) <= {0.0, 1.0}:
         name = "accuracy"

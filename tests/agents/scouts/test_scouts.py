@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stand_ins import HOSTILE
 
-from atlaskit.agents import scouts
 from atlaskit.agents.scouts import (
     ENOUGH_WORDS,
     LEAST,
@@ -46,10 +45,8 @@ def record(cell: int, score: float, reason: str) -> HintRecord:
     ("message", "scouts"),
     [
         (r'A scout is "words" or a function; got \'word\'\.', ["word"]),
-        (r'A scout is "words" or a function; got 3\.', [3]),
         (r'A scout is "words" or a function; got None\.', ["words", None]),
         (r"scouts is a list of scouts.*; got 'words'\.", "words"),
-        ("scouts is a list of scouts.*; got None", None),
         (r"is callable as scout\(sight, grid\)", [lambda grid: Hints()]),
         ("Two different scouts have the name <lambda>", [lambda a, b: Hints(), lambda a, b: Hints()]),
     ],
@@ -73,15 +70,14 @@ def test_the_best_hint_of_a_cell_counts() -> None:
     priors = [survey.prior("", ROOT.expand(cell)) for cell in (3, 5, 6, 7, 9)]
     assert priors == [0.9, 1.0, LEAST, 0.0, 0.7]
     because = "because of {}".format
-    assert survey.told("", ROOT, {3, 5, 7}) == (
+    assert survey.hints_for("", ROOT, {3, 5, 7}) == (
         record(5, 1.0, because(5)),
         record(3, 0.9, because(3)),
         record(5, 0.6, because(5)),
     )
-    many = Survey(
-        {"mine": hinting({cell: 0.6 + cell / 100 for cell in range(16)})}, True, lambda task: sight(task=task)
-    )
-    assert [hint.cell for hint in many.told("", ROOT, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
+    rising = hinting({cell: 0.6 + cell / 100 for cell in range(16)})
+    many = Survey({"mine": rising}, True, lambda task: sight(task=task))
+    assert [hint.cell for hint in many.hints_for("", ROOT, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
 
 
 def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
@@ -93,19 +89,16 @@ def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
 
     survey = Survey({"mine": mine}, True, lambda task: sight(task=task))
     for _ in range(2):
-        assert survey.told("Find it.", ROOT, range(16)) == (record(2, 0.8, "here"),)
-        assert survey.told("Find it.", ROOT, (1, 3)) == ()
+        assert survey.hints_for("Find it.", ROOT, range(16)) == (record(2, 0.8, "here"),)
+        assert survey.hints_for("Find it.", ROOT, (1, 3)) == ()
         assert [survey.prior("Find it.", ROOT.expand(cell)) for cell in (1, 2, 3)] == [0.0, 0.8, 0.0]
         assert survey.prior("Find it.", ROOT.expand(7).expand(2)) == 0.8
     assert looks == [("Find it.", ROOT), ("Find it.", ROOT.expand(7))]
     assert survey.recorded() == {"scouts": ["mine"], "hints_told": True}
     silent = Survey({"mine": mine}, False, lambda task: sight(task=task))
-    assert silent.told("Find it.", ROOT, range(16)) == () and silent.prior("Find it.", ROOT.expand(2)) == 0.8
-    assert (
-        Survey().recorded() == {}
-        and Survey().told("", ROOT, range(16)) == ()
-        and Survey().prior("", ROOT.expand(1)) == 0
-    )
+    assert silent.hints_for("Find it.", ROOT, range(16)) == () and silent.prior("Find it.", ROOT.expand(2)) == 0.8
+    empty = Survey()
+    assert empty.recorded() == {} and empty.hints_for("", ROOT, range(16)) == () and not empty.prior("", ROOT.expand(1))
 
 
 RED = (20.0, 22.0, "red goal now")
@@ -189,12 +182,3 @@ def test_hostile_lines_are_quoted_and_short(text: str) -> None:
     assert reason.isprintable() and len(reason) <= LONGEST_REASON
     quote = json.loads(reason.removeprefix("said there: "))
     assert quote.startswith("red ") and len(quote) <= LONGEST_QUOTE + 1
-
-
-def test_lines_are_scored_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    monkeypatch.setattr(scouts, "relevance", lambda sight: made.append(1) or relevance(sight))
-    seen = sight([RED, BLUE])
-    for grid in (ROOT, ROOT.expand(1), ROOT.expand(2)):
-        words(seen, grid)
-    assert made == [1]

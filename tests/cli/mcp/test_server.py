@@ -1,9 +1,10 @@
-"""`atlaskit mcp` over a real pipe: the SDK's own client walks to a frame, errs, and asks."""
+"""`atlaskit mcp` over a real pipe: the client of the SDK walks to a frame, errs, and asks."""
 
 import base64
 import io
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, ImageContent, TextContent
 from PIL import Image
+from support.answering import answering
 from support.loopback import FaultPlan, loopback
 from support.media import frame_number, make_video
 from support.parallel import in_a_thread
@@ -24,6 +26,7 @@ from support.paths import ROOT
 
 from atlaskit.__main__ import main
 from atlaskit.caching.cache import Cache
+from atlaskit.cli.mcp import SKILL
 from atlaskit.cli.mcp.session import MAX_IMAGE_BYTES, MAX_SIDE_PX, bounded_jpeg
 from atlaskit.environment.image import LazyImage
 
@@ -96,7 +99,7 @@ def test_a_walk_from_the_root_to_a_frame(videos: Path) -> None:
         frame = image_of(await called(client, "zoom", video="v1", cell=3))
         assert frame.size == (640, 368)
         midpoint_s = 12.5 + 3.5 * 2.5 / 16
-        assert frame_number(_array(frame)) == int(midpoint_s * 5)
+        assert frame_number(np.asarray(frame.convert("RGB"))) == int(midpoint_s * 5)
 
         scan = await called(client, "investigate", video="v1", cell=3, direction="after")
         assert image_of(scan).size[0] <= MAX_SIDE_PX and "3×3 frames just after cell 3" in text_of(scan)
@@ -206,12 +209,6 @@ def test_without_the_sdk_the_error_says_what_to_install(
     assert "-m pip install 'mcp>=2,<3'" in capsys.readouterr().err
 
 
-def _array(image: Image.Image) -> Any:
-    import numpy as np
-
-    return np.asarray(image.convert("RGB"))
-
-
 @dataclass(frozen=True)
 class Noise(LazyImage):
     """Noise, which no codec makes small."""
@@ -233,9 +230,38 @@ class Noise(LazyImage):
         return Image.fromarray(pixels), {}
 
 
-@pytest.mark.parametrize("size", [(640, 360), (1568, 1568), (3840, 2160), (64, 8000)])
-def test_no_image_is_too_large(cache: Cache, size: tuple[int, int]) -> None:
-    jpeg = bounded_jpeg(Noise(cache, size))
-    assert len(jpeg) <= MAX_IMAGE_BYTES
-    width, height = Image.open(io.BytesIO(jpeg)).size
-    assert max(width, height) <= MAX_SIDE_PX and width / height == pytest.approx(size[0] / size[1], rel=0.1)
+def test_no_image_is_too_large(cache: Cache) -> None:
+    for size in ((640, 360), (1600, 1568), (64, 8000)):
+        jpeg = bounded_jpeg(Noise(cache, size))
+        assert len(jpeg) <= MAX_IMAGE_BYTES
+        width, height = Image.open(io.BytesIO(jpeg)).size
+        assert max(width, height) <= MAX_SIDE_PX and width / height == pytest.approx(size[0] / size[1], rel=0.1)
+
+
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", SKILL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+LINES = [line for block in BLOCKS for line in block.splitlines()]
+
+
+def test_its_example_runs(
+    in_tmp: Path, film_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ATLASKIT_CACHE", str(in_tmp / "cache"))
+    shutil.copy(film_file, "match.mp4")
+    with answering() as address:
+        for line in LINES:
+            command, *words = shlex.split(line.replace("MODEL", f"{address} any-vlm"))
+            assert command == "atlaskit" and main(words) == 0, line
+    for name in ("sheet.jpg", "part.jpg", "frame.png"):
+        with Image.open(name) as picture:
+            assert min(picture.size) >= 180
+    assert Path("result.json").exists() and "," in Path("moments.csv").read_text()
+    assert re.search(r"sheet\.jpg: .* s a cell", capsys.readouterr().out)
+
+
+def test_it_is_printed_and_says_when_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "--skill"]) == 0
+    printed = capsys.readouterr().out
+    head = re.match(r"---\nname: ([a-z-]+)\ndescription: (.+?)\n---\n", printed, re.DOTALL)
+    assert head and head[1] == "look-into-a-film" and 40 < len(head[2]) < 1024
+    commands = set(re.findall(r"atlaskit ([a-z]+)", printed))
+    assert commands <= {"view", "frame", "ask", "export", "evaluate"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
 import sys
 import venv
 import zipfile
@@ -16,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from support.loopback import running
-from support.paths import ROOT
 
 from atlaskit.models.protocol import ServerError
 from atlaskit.models.serving import install, lock
@@ -122,6 +119,7 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
         install.interpreter("serve-cpu", folder)
 
 
+@pytest.mark.long
 def test_a_package_that_was_changed_on_its_way_is_refused(index: Path, tmp_path: Path) -> None:
     wheel(index, "other", "3.0", "print('not what was tested')")
     venv.create(tmp_path / "venv", with_pip=True)
@@ -129,6 +127,7 @@ def test_a_package_that_was_changed_on_its_way_is_refused(index: Path, tmp_path:
         install_locked(tmp_path / "venv", ("notebook",), Progress("trial"))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("only_this_python")
 def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(index: Path, tmp_path: Path) -> None:
     (index / "engine" / "engine-1.0-py3-none-any.whl").unlink()
@@ -141,6 +140,7 @@ def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(index: Path
         install.install(tmp_path / "file", "serve-gpu")
 
 
+@pytest.mark.long
 def test_another_python_is_taken_where_this_one_has_no_build(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,40 +160,3 @@ def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:
         assert bool(others) == (build == "serve-cpu") and all(one.startswith("torch==") for one in others)
     assert "torchvision" not in locked("serve-cpu")[0], "it cannot be imported beside PyTorch for CPUs"
     assert locked("no-such-extra") == ("", [])
-
-
-FAKE_PIP = """
-import pathlib, sys
-site = pathlib.Path(__file__).parents[1]
-print("Collecting lamp\\n  Downloading lamp-1.0-py3-none-any.whl (30.0 MB)", flush=True)
-print("arguments", *sys.argv[1:], flush=True)
-if "broken" in " ".join(sys.argv):
-    sys.exit("ERROR: No matching distribution found for broken")
-print("Installing collected packages: lamp, oil", flush=True)
-(site / "lamp-1.0.dist-info").mkdir(exist_ok=True)
-"""
-
-
-def test_make_installs_with_progress_before_anything_is_installed(tmp_path: Path) -> None:
-    """`tools/install` runs in an environment that has only pip; here a fake one."""
-    folder = tmp_path / "venv"
-    venv.create(folder, with_pip=False, symlinks=True)
-    (site,) = folder.glob("lib/python*/site-packages")
-    (site / "pip").mkdir()
-    (site / "pip" / "__main__.py").write_text(FAKE_PIP)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV", "NEWEST"))}
-
-    def install(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(folder / "bin" / "python"), str(ROOT / "tools" / "install"), *arguments]
-        return subprocess.run(command, env=clean, capture_output=True, text=True)
-
-    done = install("notebook")
-    assert done.returncode == 0, done.stderr
-    assert f"▸ installing atlaskit for notebook into {folder}" in done.stderr and "✓ installed atlaskit" in done.stderr
-    log = (folder / "install.log").read_text()
-    assert "--require-hashes -r" in log and f"--no-build-isolation -e {ROOT}" in log
-    clean["NEWEST"] = "1"
-    assert install("notebook").returncode == 0 and f"-e {ROOT}[notebook]" in (folder / "install.log").read_text()
-    failed = install("broken")
-    assert failed.returncode == 1 and "Traceback" not in failed.stderr
-    assert "✗ atlaskit for broken cannot be installed: No matching distribution found for broken." in failed.stderr

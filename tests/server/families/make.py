@@ -1,26 +1,204 @@
 """Creates the tiny models of families, each in a folder of its name.
 
 .venv-serve/serve-cpu/bin/python tests/server/families/make.py DIRECTORY FAMILY…
+
+Qwen and GLM-4V take images of any size, InternVL cuts them into tiles, Gemma scales them to one.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
+
+from transformers import (
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Glm4vConfig,
+    Glm4vForConditionalGeneration,
+    InternVLConfig,
+    InternVLForConditionalGeneration,
+    PreTrainedTokenizerFast,
+    Qwen3_5MoeConfig,
+    Qwen3_5MoeForConditionalGeneration,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from families import dynamic, tiled
+from families.common import (
+    GREY,
+    LINEAR,
+    TEXT,
+    chat_template,
+    squares,
+    text_settings,
+    write_json,
+    write_processors,
+    write_tokenizer,
+    write_weights,
+)
+
+SPECIAL = (
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
+    "<|video_pad|>",
+)  # fmt: skip
+IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
+VIDEO = "<|vision_start|><|video_pad|><|vision_end|>"
+IMAGES = "Qwen2VLImageProcessor"
+LIKELY = {'"': 4.0}
+THINKING = {**LIKELY, "</think>": 2.5}
+NEWLINES = ("\n", "\n\n", "\n\n\n", "\n\n\n\n")
+"""Tokens of Gemma that vLLM looks up."""
+TILED = {'"': 6.0}
+SIGLIP = ("vision_tower.", "vision_tower.vision_model.")
+"""How transformers 5 saves a tower of SigLIP, and how published weights have it."""
+
+
+def qwen_tokenizer(folder: Path, thinks: bool = False) -> tuple[PreTrainedTokenizerFast, dict[str, int]]:
+    """Write Qwen's tokenizer and return it with the ids that its configurations hold."""
+    thought = ("<think>\n", "<think>\n\n</think>\n\n") if thinks else ()
+    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", IMAGE, *thought, video=VIDEO)
+    tokenizer = write_tokenizer(folder, SPECIAL, template, "<|im_end|>", ("<think>", "</think>") if thinks else ())
+    names = {
+        "image_token_id": "<|image_pad|>",
+        "video_token_id": "<|video_pad|>",
+        "vision_start_token_id": "<|vision_start|>",
+        "vision_end_token_id": "<|vision_end|>",
+    }
+    return tokenizer, {name: tokenizer.convert_tokens_to_ids(token) for name, token in names.items()}
+
+
+def vision_settings(patch: int) -> dict[str, Any]:
+    """Return the settings of the tower of Qwen3-VL and later."""
+    return {
+        # As little as possible: a sheet of 64 cells of 320 px has 25,600 patches.
+        "depth": 1, "hidden_size": 32, "intermediate_size": 64, "num_heads": 1, "out_hidden_size": TEXT["hidden_size"],
+        "patch_size": patch, "spatial_merge_size": 2, "num_position_embeddings": 256,
+    }  # fmt: skip
+
+
+def write_qwen3_vl(folder: Path) -> None:
+    """Write a tiny Qwen3-VL."""
+    tokenizer, ids = qwen_tokenizer(folder)
+    write_processors(folder, "Qwen3VL", IMAGES, "Qwen3VLVideoProcessor", **squares(16, 65536))
+    config = Qwen3VLConfig(
+        text_config=text_settings(tokenizer, mrope_section=[12, 10, 10], mrope_interleaved=True),
+        vision_config={**vision_settings(16), "deepstack_visual_indexes": [0]},
+        **ids,
+    )
+    write_weights(folder, Qwen3VLForConditionalGeneration, config, tokenizer, LIKELY)
+
+
+def write_qwen3_5(folder: Path) -> None:
+    """Write a tiny Qwen3.5: experts, three layers of linear attention and one of full attention."""
+    tokenizer, ids = qwen_tokenizer(folder, thinks=True)
+    write_processors(folder, "Qwen3VL", IMAGES, "Qwen3VLVideoProcessor", **squares(16, 65536))
+    text = {
+        **text_settings(tokenizer, mrope_section=[3, 3, 2], mrope_interleaved=True, partial_rotary_factor=0.25),
+        **LINEAR,
+        "moe_intermediate_size": 64, "shared_expert_intermediate_size": 64, "num_experts": 4, "num_experts_per_tok": 2,
+    }  # fmt: skip
+    del text["intermediate_size"]
+    config = Qwen3_5MoeConfig(text_config=text, vision_config=vision_settings(16), **ids)
+    write_weights(folder, Qwen3_5MoeForConditionalGeneration, config, tokenizer, {**LIKELY, "</think>": 1.5})
+
+
+def write_glm4v(folder: Path) -> None:
+    """Write a tiny GLM-4.1V: images of any size, a token for each square of 28 px."""
+    special = (
+        "<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|begin_of_image|>",
+        "<|end_of_image|>", "<|image|>", "<|begin_of_video|>", "<|end_of_video|>", "<|video|>",
+    )  # fmt: skip
+    image = "<|begin_of_image|><|image|><|end_of_image|>"
+    template = "[gMASK]<sop>" + chat_template("<|ROLE|>\n", "", image, "<think>", "<think></think>\n")
+    tokenizer = write_tokenizer(folder, special, template, "<|user|>", ("<think>", "</think>"))
+    write_processors(folder, "Glm4v", "Glm4vImageProcessor", "Glm4vVideoProcessor", **squares(14, 112 * 112))
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
+    text = text_settings(tokenizer, 1e4, partial_rotary_factor=0.5, mrope_section=[4, 6, 6], **heads)
+    del text["head_dim"]
+    vision = {
+        "depth": 2, "hidden_size": 64, "num_heads": 2, "intermediate_size": 128, "out_hidden_size": TEXT["hidden_size"],
+        "image_size": 336, "patch_size": 14,
+    }  # fmt: skip
+    names = {
+        "image_token_id": "<|image|>", "video_token_id": "<|video|>", "image_start_token_id": "<|begin_of_image|>",
+        "image_end_token_id": "<|end_of_image|>", "video_start_token_id": "<|begin_of_video|>",
+        "video_end_token_id": "<|end_of_video|>",
+    }  # fmt: skip
+    ids = {name: tokenizer.convert_tokens_to_ids(token) for name, token in names.items()}
+    config = Glm4vConfig(text_config=text, vision_config=vision, **ids)
+    write_weights(folder, Glm4vForConditionalGeneration, config, tokenizer, THINKING)
+
+
+def tower(image: int, patch: int) -> dict[str, Any]:
+    """Return the settings of a vision tower for square images."""
+    return {
+        "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "image_size": image, "patch_size": patch,
+    }  # fmt: skip
+
+
+def write_internvl(folder: Path) -> None:
+    """Write a tiny InternVL 3: tiles of 448 px with 256 tokens each, and one of the whole image."""
+    extra = {
+        "start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>",
+        "video_token": "<video>",
+    }  # fmt: skip
+    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", "<IMG_CONTEXT>\n")
+    special = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *extra.values())
+    tokenizer = write_tokenizer(folder, special, template, "<|im_end|>", extra_special_tokens=extra)
+    size = {"height": 448, "width": 448}
+    tiles = {"crop_to_patches": True, "min_patches": 1, "max_patches": 12}
+    write_processors(folder, "InternVL", "GotOcr2ImageProcessor", size=size, **tiles)
+    write_json(
+        folder,
+        video_preprocessor_config={
+            "size": size, "processor_class": "InternVLProcessor", **GREY,
+            "video_processor_type": "InternVLVideoProcessor",
+        },
+        processor_config={"processor_class": "InternVLProcessor", "image_seq_length": 256},
+    )  # fmt: skip
+    config = InternVLConfig(
+        vision_config={**tower(448, 14), "image_size": [448, 448], "patch_size": [14, 14]},
+        text_config=text_settings(tokenizer, model_type="qwen2", num_attention_heads=2),
+        image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
+        tie_word_embeddings=False,
+    )
+    write_weights(folder, InternVLForConditionalGeneration, config, tokenizer, TILED)
+
+
+def write_gemma3(folder: Path) -> None:
+    """Write a tiny Gemma 3: 256 tokens an image of any size."""
+    extra = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
+    special = ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>", *extra.values())
+    template = chat_template("<start_of_turn>ROLE\n", "<end_of_turn>\n", "<start_of_image>")
+    tokenizer = write_tokenizer(
+        folder, special, template, "<end_of_turn>", NEWLINES, bos_token="<bos>", extra_special_tokens=extra
+    )
+    write_processors(folder, "Gemma3", "Gemma3ImageProcessor", size={"height": 896, "width": 896})
+    write_json(folder, processor_config={"processor_class": "Gemma3Processor", "image_seq_length": 256})
+    text = text_settings(tokenizer, model_type="gemma3_text", bos_token_id=tokenizer.bos_token_id, sliding_window=1024)
+    rope = text["rope_parameters"]
+    text["rope_parameters"] = {"sliding_attention": {**rope, "rope_theta": 1e4}, "full_attention": rope}
+    config = Gemma3Config(
+        text_config={**text, "query_pre_attn_scalar": 64},
+        vision_config={**tower(896, 14), "model_type": "siglip_vision_model", "vision_use_head": False},
+        mm_tokens_per_image=256,
+        boi_token_index=tokenizer.convert_tokens_to_ids("<start_of_image>"),
+        eoi_token_index=tokenizer.convert_tokens_to_ids("<end_of_image>"),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
+        tie_word_embeddings=False,
+    )
+    write_weights(folder, Gemma3ForConditionalGeneration, config, tokenizer, TILED, SIGLIP)
+
 
 WRITERS = {
-    "qwen3-vl": dynamic.write_qwen3_vl,
-    "qwen3.5": dynamic.write_qwen3_5,
-    "qwen2.5-vl": dynamic.write_qwen2_5_vl,
-    "internvl": tiled.write_internvl,
-    "gemma-3": tiled.write_gemma3,
-    "llava-onevision": tiled.write_llava_onevision,
-    "smolvlm": tiled.write_smolvlm,
-    "glm-4.1v-thinking": dynamic.write_glm4v,
-    "minicpm-v-4.6": dynamic.write_minicpmv,
+    "qwen3-vl": write_qwen3_vl,
+    "qwen3.5": write_qwen3_5,
+    "glm-4.1v-thinking": write_glm4v,
+    "internvl": write_internvl,
+    "gemma-3": write_gemma3,
 }
 
 if __name__ == "__main__":

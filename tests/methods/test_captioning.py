@@ -1,7 +1,10 @@
-"""`videoagent` and `videotree`: which frames they look at, what may be named, what it costs."""
+"""`videoagent` and `videotree`: the frames they describe, how frames are grouped, the costs."""
 
+import sys
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from methods.every import ask_by
 from pydantic import ValidationError
@@ -11,16 +14,16 @@ from support.stand_ins import Flat
 
 import atlasworld as aw
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid
+from atlaskit.caching.keys import kind_of
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import View
-from atlaskit.environment.tiles import Look
+from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.baselines import videoagent, videotree
 from atlaskit.methods.records import StillCall
 from atlaskit.methods.run import TextCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
-from atlaskit.methods.videotree import Cluster, RelevanceCall, SimilarFrames
+from atlaskit.methods.videotree import MOST_FRAMES, Cluster, RelevanceCall, SimilarFrames
 from atlaskit.models.protocol import Request
+from atlaskit.video.readers import Pixels
 from atlasworld import World
 
 WHAT = Question("What is seen?", kind="open")
@@ -84,22 +87,6 @@ def test_rounds_and_segments_are_bounded(tiny: World, cache: Cache) -> None:
         ask_by("videoagent", tiny, judging(tiny, looks((0, "x"), (1, "x"))), Cache(None), segments=1)
 
 
-def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
-    spans = ((0.0, 5.0), (5.0, 10.0), (10.0, 16.0))
-    schema, said = JudgeCall(WHAT, 16.0, (), spans, 5).request().schema, {"reasoning": "", "answer": ""}
-    assert schema.model_validate({**said, "judgement": looks((2, "x"))}).judgement.look[0].segment == 2
-    wrong = [{"sure": 3, "look": []}, {"sure": 1}, {"sure": 1, "look": []}, {"sure": 4}, {"sure": True, "look": []}]
-    wrong += [looks((3, "x")), looks((-1, "x")), looks((0, " ")), looks(*[(0, "x")] * 4)]
-    for judgement in wrong:
-        with pytest.raises(ValidationError):
-            schema.model_validate({**said, "judgement": judgement})
-    view = View(Flat(), Grid(0.0, 16.0, 4), Look(32), cache=Cache(None))
-    pick = PickCall(WHAT, "x", view, (4, 5)).request().schema
-    for cell in (0, 16, True, "5"):
-        with pytest.raises(ValidationError):
-            pick.model_validate({"seen": "", "cell": cell})
-
-
 def graded(request: Request, *grades: int) -> dict[str, Any]:
     """Return an answer that rates the frames of a request, the last grade for all further ones."""
     frames = range(len(request.facts.rows))  # type: ignore[attr-defined]
@@ -113,20 +100,6 @@ def rating(world: World, *grades: int) -> Any:
 
 def times_of(calls: list[StillCall]) -> list[float]:
     return sorted(call.frame.time_s for call in calls)
-
-
-def test_a_question_costs_its_frames_its_ratings_and_the_answer(tiny: World, cache: Cache) -> None:
-    model = Counting(aw.Oracle(tiny))
-    result = ask_by("videotree", tiny, model, cache)
-    calls = taken_steps(result)
-    assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
-    assert len(model.of(RelevanceCall)) == calls["relevance"] <= 3, "8, 16 and 32 groups"
-    assert type(model.requests[-1].facts) is TextCall
-    (answered,) = model.of(TextCall)
-    rows = answered.text.split("\n")
-    assert len(rows) <= calls["frame"] and all(row.startswith("Frame at ") for row in rows)
-    assert result.stop == "answered" and result.prediction is not None and result.failure == ""
-    assert all(len(call.views) <= 1 for call in result.calls)
 
 
 def test_the_groups_of_the_frames_that_were_rated_are_opened(tiny: World, cache: Cache) -> None:
@@ -180,3 +153,93 @@ def test_a_frame_that_videoagent_described_is_paid(cache: Cache) -> None:
     model = Counting(Babbler(1))
     result = videotree(world.drawn, question, vlm=model, size=32, cache=cache)
     assert agent.calls.count("frame") == 10 and "frame" not in model.calls and taken_steps(result)["frame"] >= 8
+
+
+COLOURS = ((200, 60, 60), (60, 200, 60), (60, 60, 200))
+
+
+class Scenes(Flat):
+    """A video whose seconds have one of three colours, in turns of four seconds, with some noise.
+
+    Attributes:
+        keyframes: How often a keyframe was searched.
+    """
+
+    def __init__(self, duration_s: float = 24.0, *, is_lasting: bool = True, broken: tuple[float, float] = (0, 0)):
+        super().__init__(broken=broken)
+        self.duration_s, self.is_lasting, self.keyframes = duration_s, is_lasting, 0
+        self.fingerprint = f"scenes-{duration_s}"
+
+    def colour(self, time_s: float) -> int:
+        return int(time_s / 4) % 3
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        self.asked += len(times_s)
+        width, height = size or self.size
+        frames: list[Pixels | FrameError] = []
+        for time_s in times_s:
+            if self.broken[0] <= time_s < self.broken[1]:
+                frames.append(FrameError("broken", is_lasting=self.is_lasting))
+                continue
+            noise = np.random.default_rng(int(time_s * 10)).integers(-9, 9, (height, width, 3))
+            frames.append((np.array(COLOURS[self.colour(time_s)]) + noise).astype(np.uint8))
+        return frames
+
+    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
+        self.keyframes += 1
+        return float(int(time_s)), None
+
+
+def test_frames_of_a_colour_are_a_group() -> None:
+    video = Scenes()
+    clusters = SimilarFrames(video, Cache(None)).clusters(3)
+    colours = [{video.colour(second) for second in each.members} for each in clusters]
+    assert len(colours) == 3 and sorted(map(list, colours)) == [[0], [1], [2]]
+    assert sorted(member for each in clusters for member in each.members) == list(range(24))
+    assert all(each.time_s - 0.5 in each.members for each in clusters), "a frame of its own represents a group"
+
+
+def test_frames_that_cannot_be_decoded_are_in_no_group() -> None:
+    cache = Cache(None)
+    clusters = SimilarFrames(Scenes(broken=(4.0, 9.0)), cache).clusters(3)
+    assert {member for each in clusters for member in each.members} == set(range(24)) - {4, 5, 6, 7, 8}
+    assert SimilarFrames(Scenes(broken=(0.0, 24.0)), Cache(None)).clusters(3) == []
+    assert {kind_of(entry.key) for entry in cache.entries()} == {"features", "clusters"}
+    passing = Cache(None)
+    SimilarFrames(Scenes(broken=(4.0, 9.0), is_lasting=False), passing).clusters(3)
+    assert not list(passing.entries()), "a frame that could not be read this time is tried again"
+
+
+def test_ten_hours_cost_as_many_frames_as_one() -> None:
+    hour, long = Scenes(3_600.0), Scenes(36_000.0)
+    for video in (hour, long):
+        SimilarFrames(video, Cache(None), most=360).clusters(3)
+        assert video.asked == 360
+    assert long.keyframes == 360 and SimilarFrames(long, Cache(None)).count == MOST_FRAMES
+    short = Scenes()
+    SimilarFrames(short, Cache(None)).clusters(3)
+    assert short.keyframes == 0 and short.asked == 24, "one frame a second, exactly"
+
+
+def test_what_was_grouped_before_decodes_nothing_and_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, video = Cache(None), Scenes()
+    frames = SimilarFrames(video, cache)
+    clusters = frames.clusters(3)
+    parts = frames.clusters(2, clusters[0])
+    asked = video.asked
+    cache.prune(kinds=["features"])
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    again = SimilarFrames(video, cache)
+    assert again.clusters(3) == clusters and again.clusters(2, clusters[0]) == parts and video.asked == asked
+    with pytest.raises(InputError, match="scikit-learn, .* -m pip install 'scikit-learn>=1.4'"):
+        again.clusters(4)
+
+
+def test_groups_of_a_foreign_cache_are_checked() -> None:
+    cache, video = Cache(None), Scenes()
+    clusters = SimilarFrames(video, cache).clusters(3)
+    (key,) = (entry.key for entry in cache.entries() if kind_of(entry.key) == "clusters")
+    twice, missing, outside = b"[[1.5,[1]],[2.5,[1,2]]]", b"[[1.5,[24]]]", b"[[24.0,[1]]]"
+    for foreign in (b"\x00", b"{}", b"[[1.5,[1,1]]]", twice, missing, outside, b"[" * 5000):
+        cache.put(key, foreign)
+        assert SimilarFrames(video, cache).clusters(3) == clusters

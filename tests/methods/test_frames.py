@@ -1,6 +1,4 @@
-"""Native video: which frames are sent, how large, and how an endpoint gets them."""
-
-from __future__ import annotations
+"""`uniform`, `native`, `blind` and `subtitles`: which frames and lines the model gets, and how."""
 
 import base64
 import io
@@ -14,14 +12,45 @@ from PIL import Image
 from support.faults import completion, fitting_answer, sending
 from support.loopback import Loop
 from support.model_doubles import Counting
+from support.searches import text_of
 
+from atlaskit.agents.verbalize import quote_line
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import Frame
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError, ModelWarning
+from atlaskit.evaluation import baselines
 from atlaskit.methods.native import native
 from atlaskit.models.client import VLM
 from atlasworld import Oracle, World
+
+
+def test_uniform_gives_each_frame_the_lines_of_its_stretch(world: World, cache: Cache) -> None:
+    oracle = Counting(Oracle(world))
+    for subtitles in (True, False):
+        baselines.uniform(
+            world.drawn, world.questions[0], vlm=oracle, frames=64, size=16, subtitles=subtitles, cache=cache
+        )
+    with_lines, without = (request.facts for request in oracle.requests)
+    spoken = [line for lines in with_lines.subtitles for line in lines]
+    assert spoken == list(world.drawn.subtitles.lines), "each line once"
+    words = text_of(oracle.requests[0])
+    assert all(line.text in words for line in spoken)
+    first = with_lines.views[0].grid
+    for line in with_lines.subtitles[0]:
+        assert f"\n{first.cell_at(line.start_s).index}: {quote_line(line)}" in words
+    assert not any(without.subtitles)
+
+
+def test_blind_and_subtitles_get_no_images(world: World, cache: Cache) -> None:
+    oracle = Counting(Oracle(world))
+    baselines.blind(world.drawn, world.questions[0], vlm=oracle, cache=cache)
+    baselines.subtitles_only(world.drawn, world.questions[0], vlm=oracle, cache=cache)
+    nothing, spoken = oracle.requests
+    assert not nothing.images and not spoken.images
+    words = [str(request.messages) for request in oracle.requests]
+    lines = [line.text for line in world.drawn.subtitles.lines]
+    assert not any(line in words[0] for line in lines) and all(line in words[1] for line in lines)
 
 
 def sent(loop: Loop, world: World, cache: Cache, dialect: str, **settings: Any) -> dict[str, Any]:
@@ -53,15 +82,6 @@ def test_vllm_gets_one_video_with_the_time_of_each_frame(loop: Loop, tiny: World
         assert difference.mean() < 3, "it is the frame of that time"
 
 
-@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
-def test_other_endpoints_get_images_each_after_its_time(loop: Loop, tiny: World, cache: Cache) -> None:
-    body = sent(loop, tiny, cache, "hosted", frames=4, size=64)
-    content = body["messages"][1]["content"]
-    kinds = [part["type"] for part in content]
-    assert kinds[:8] == ["text", "image_url"] * 4 and "media_io_kwargs" not in body
-    assert content[0]["text"] == f"{tiny.drawn.duration_s / 8:.1f} s:"
-
-
 def test_frames_keep_to_the_rate_the_cap_and_the_budget(tiny: World) -> None:
     def clip(**settings: Any) -> Any:
         oracle = Counting(Oracle(tiny))
@@ -77,25 +97,10 @@ def test_frames_keep_to_the_rate_the_cap_and_the_budget(tiny: World) -> None:
     assert large.key != small.key and large.key == clip(frames=16, size=320).key
 
 
-def test_an_oracle_is_charged_for_all_frames(tiny: World, cache: Cache) -> None:
-    """It estimates its tokens, so nothing is said of a server that makes frames smaller."""
-    result = native(tiny.drawn, tiny.questions[0], vlm=Oracle(tiny), cache=cache, frames=16, size=320)
-    assert result.calls[-1].image_tokens == 8 * 10 * 6
-
-
 def test_a_server_that_makes_frames_smaller_is_told(loop: Loop, tiny: World, cache: Cache) -> None:
     """The stand-in counts 40 tokens of images, whatever it gets."""
     with pytest.warns(ModelWarning, match="counted 40 tokens for frames of 480: it made"):
         sent(loop, tiny, cache, "vllm", frames=16, size=320)
-
-
-def test_a_replay_decodes_and_asks_nothing(loop: Loop, tiny: World, cache: Cache) -> None:
-    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
-    given: dict[str, Any] = {"vlm": vlm, "cache": cache, "frames": 4, "size": 64}
-    first = native(tiny.drawn, tiny.questions[0], **given)
-    asked = len(loop.bodies)
-    again = native(tiny.drawn, tiny.questions[0], replay=True, **given)
-    assert len(loop.bodies) == asked and again.to_json() == first.to_json()
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
@@ -116,23 +121,12 @@ def test_vllm_may_read_the_file_itself(loop: Loop, film: World, film_file: Path,
     (video,) = [part for part in body["messages"][1]["content"] if part["type"] == "video_url"]
     assert video["video_url"]["url"] == film_file.resolve().as_uri()
     assert body["media_io_kwargs"]["video"] == {"num_frames": 12, "fps": -1}
-    kinds = [part["type"] for part in asked(film.video, "hosted")["messages"][1]["content"]]
-    assert kinds.count("image_url") == 12, "others get the frames"
+    content = asked(film.video, "hosted")["messages"][1]["content"]
+    assert [part["type"] for part in content[:24]] == ["text", "image_url"] * 12, "others get the frames"
+    assert content[0]["text"] == f"{film.video.duration_s / 24:.1f} s:", "each after its time"
     with pytest.raises(InputError, match="needs a video that is one file"):
         asked(film.drawn, "vllm")
-
-
-REFUSALS = [
-    "Cannot load local files without `--allowed-local-media-path`.",
-    "The file path /a/b.mp4 must be a subpath of `--allowed-local-media-path` /data.",
-]
-
-
-@pytest.mark.parametrize("words", REFUSALS)
-def test_a_server_that_may_not_read_it_is_told_what_to_be_started_with(
-    words: str, loop: Loop, film: World, cache: Cache
-) -> None:
+    words = "Cannot load local files without `--allowed-local-media-path`."
     loop.answer = lambda body: sending({"error": {"message": words, "code": 400}}, 400)
-    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
     with pytest.raises(InputError, match=r"cannot read file:///.*: start it with --allowed-local-media-path FOLDER"):
-        native(film.video, film.questions[0], vlm=vlm, cache=cache, frames=4, size=64, file=True)
+        asked(film.video, "vllm")

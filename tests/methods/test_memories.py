@@ -1,4 +1,4 @@
-"""`mapreduce`: scenes and names once per video, then read, choose, look, and answer."""
+"""`mapreduce` and `worldmm`: what they make once per video, and what a question takes from it."""
 
 import math
 from itertools import pairwise
@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from support.model_doubles import Counting, Overruled
 from support.searches import paid_steps, text_of
 
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.baselines import mapreduce, mapreduce_clips
-from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.evaluation.baselines import mapreduce, mapreduce_clips, worldmm
+from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, SceneLookCall
 from atlaskit.methods.records import Clip
-from atlaskit.methods.run import MethodRun, TextCall
-from atlaskit.methods.scenes import Scene, clips_as_scenes, with_names
-from atlaskit.models.protocol import Request
+from atlaskit.methods.run import EvidenceCall, MethodRun, TextCall
+from atlaskit.methods.scenes import clips_as_scenes, with_names
+from atlaskit.methods.worldmm import SummaryCall, as_parts, facts, summaries
+from atlaskit.models.protocol import MOST_IMAGES, Request
 from atlasworld import Oracle, World
 
 PER_VIDEO = {"clip", "continues", "scene", "characters"}
@@ -37,10 +38,10 @@ def clip(index: int, *subjects: tuple[str, str], caption: str = "A place.") -> C
     return Clip(index, index * 10.0, index * 10.0 + 10, caption, subjects, "", ())
 
 
-def named(world: World, cache: Cache, scenes: list[Scene], vlm: Any = None) -> tuple[list[Scene], MethodRun]:
-    run = MethodRun(world.drawn, "What?", vlm=vlm or Oracle(world), cache=cache)
-    run.begin("mapreduce", {})
-    return with_names(run, scenes), run
+def run_of(world: World, vlm: Any, threads: int = 4) -> MethodRun:
+    run = MethodRun(world.drawn, "What?", vlm=vlm, threads=threads, cache=Cache(None))
+    run.begin("a method", {})
+    return run
 
 
 def test_a_question_costs_its_chunks_and_fourteen_calls_at_most(short: World, cache: Cache) -> None:
@@ -90,26 +91,13 @@ def test_a_scene_has_a_bounded_length(short: World, cache: Cache) -> None:
 )
 def test_each_character_has_one_name_in_all_scenes(film: World, subjects: list[list[tuple[str, str]]]) -> None:
     scenes = clips_as_scenes([clip(index, *each) for index, each in enumerate(subjects)])
-    found, run = named(film, Cache(None), scenes)
+    run = run_of(film, Oracle(film))
+    found = with_names(run, scenes)
     names = [
         (character, name) for scene in found for character, name in zip(scene.characters, scene.names, strict=True)
     ]
     assert len(dict(names)) == len({name for _, name in names}) == len(set(names)), "one name each, and no other's"
     assert len(run.model.calls) <= max(0, len(scenes) - 1)
-
-
-def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) -> None:
-    oracle = Counting(Oracle(short))
-    mapreduce_clips(short.drawn, short.questions[0], vlm=greedy(oracle), cache=cache, size=32, clip_s=5)
-    parts = {min(request.facts.scenes): request for request in oracle.requests if isinstance(request.facts, MapCall)}
-    second = parts[sorted(parts)[1]]  # threads ask in any order
-    (choose,) = (request for request in oracle.requests if isinstance(request.facts, ReduceCall))
-    for request, wrong in ((second, 3), (second, 40), (choose, 20), (choose, -1)):
-        answer = {"reasoning": "", "segments": [wrong], "confidence": 3, "scope": "local"}
-        del answer["scope" if request is second else "confidence"]
-        with pytest.raises(ValidationError):
-            request.schema.model_validate(answer)
-        request.schema.model_validate({**answer, "segments": [min(request.facts.scenes)]})  # type: ignore[attr-defined]
 
 
 def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:
@@ -130,3 +118,54 @@ def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:
     shown = [view.grid for view in looks[0].facts.views]  # type: ignore[attr-defined]
     assert sum(grid.size for grid in shown) == 32 and (shown[0].start_s, shown[1].end_s) == (0, 10)
     assert len(across.images) == 1 and len(across.facts.sheet.scratchpad) == 10  # type: ignore[attr-defined]
+
+
+def test_each_level_is_made_from_the_level_below(film: World) -> None:
+    oracle = Counting(Oracle(film))
+    clips = as_parts([clip(index, caption=f"Caption {index}.") for index in range(130)])
+    levels = summaries(run_of(film, oracle), clips)
+    assert [len(level) for level in levels] == [130, 44, 8, 3]
+    for below, level in zip(levels, levels[1:], strict=False):
+        for part in level:
+            inside = [each for each in below if part.stretch.span[0] <= each.stretch.span[0] < part.stretch.span[1]]
+            assert part.stretch.span == (inside[0].stretch.span[0], inside[-1].stretch.span[1])
+        assert [part.stretch.span[1] for part in level[:-1]] == [part.stretch.span[0] for part in level[1:]]
+    calls = oracle.of(SummaryCall)
+    read = {call.rows for call in calls}  # threads ask in any order
+    assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
+    assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
+
+
+def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: World) -> None:
+    clips = as_parts([clip(index, caption="A dog.") for index in range(30)])
+    gathered = iter([["The dog is brown.", "Snow lies."], ["The dog is brown and old."], ["The dog is dead."]])
+    model = Overruled(
+        Oracle(film),
+        facts=lambda request, answer: {"facts": next(gathered)},
+        consolidate=lambda request, answer: {
+            "replaced": [{"earlier": len(request.facts.earlier) - 1, "by": len(request.facts.earlier)}]
+        },  # type: ignore[attr-defined]
+    )
+    run = run_of(film, model, threads=1)
+    found = facts(run, clips)
+    assert [fact.words for fact in found] == ["Snow lies.", "The dog is dead."]
+    assert found[0].row == "Fact from clips 0–9, 0:00.0–1:40.0: Snow lies."
+    assert [stretch.first for stretch in found[1].stretches] == [0, 10, 20]
+
+
+def test_it_ends_after_five_rounds_with_all_that_was_found(short: World, cache: Cache) -> None:
+    oracle, places = Counting(Oracle(short)), iter(range(0, 20, 4))
+
+    def look(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        first = next(places)
+        return {"thought": "", "action": {"action": "visual_by_range", "first": first, "last": first + 3}}
+
+    result = worldmm(short.drawn, short.questions[0], vlm=Overruled(oracle, worldmm=look), cache=cache, size=32)
+    assert len(oracle.of(ControllerCall)) == 5 and result.stop == "answered"
+    last = oracle.requests[-1]
+    assert isinstance(last.facts, EvidenceCall) and len(last.images) == 15 <= MOST_IMAGES
+    grids = [view.grid for view in last.facts.views]
+    assert [grid.start_s for grid in grids] == sorted(grid.start_s for grid in grids)
+    assert (grids[0].start_s, grids[-1].end_s) == (0, short.drawn.duration_s)
+    assert all(one.end_s == other.start_s for one, other in zip(grids, grids[1:], strict=False))
+    assert all(f"Frames of clips {first} to {first + 3}." in text_of(last) for first in range(0, 20, 4))
