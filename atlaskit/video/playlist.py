@@ -139,9 +139,9 @@ class Playlist(Video):
                 inner_s = np.arange(0.0, part.duration_s, 1.0).tolist()
             keyframes_s += [start_s + time_s for time_s in inner_s if time_s < part.duration_s]
         is_free = all(marks.keyframes_s is None for marks in of_part.values())
-        is_telling = all(marks.is_telling for marks in of_part.values())
+        marks_cuts = all(marks.marks_cuts for marks in of_part.values())
         distinct_s = sum(video.duration_s for video in self._videos)
-        return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes, distinct_s)
+        return Marks(cuts_s[1:], None if is_free else keyframes_s, marks_cuts, changes, distinct_s)
 
     def _locate(self, time_s: float) -> tuple[int, float]:
         """Return the index of the part that has the frame at a time, and the second in that part.

@@ -107,7 +107,7 @@ class Marks(NamedTuple):
     """Where the encoder detected a change of the picture."""
     keyframes_s: list[float] | None
     """Times of all keyframes; None if every frame costs the same."""
-    is_telling: bool
+    marks_cuts: bool
     """Whether keyframes follow the picture, and not only a regular beat."""
     changes: list[tuple[float, float]] = []  # noqa: RUF012 - a tuple has no default of its own
     """Where the average size of packets changes, and by how much, as a logarithm."""
@@ -325,10 +325,10 @@ def find_shots(video: Film) -> Shots:
     marks = video.marks()
     repeats = min(MOST_REPEATS, video.duration_s / marks.distinct_s)
     if repeats >= 2:  # then most looks cost nothing
-        marks = marks._replace(is_telling=False)
+        marks = marks._replace(marks_cuts=False)
     most = int(MOST_LOOKS * max(1, repeats))
     most_played = MOST_PLAYED
-    if marks.is_telling:
+    if marks.marks_cuts:
         width, height = video.size
         most = max(FEWEST_LOOKS, min(most, CHEAP_PX // (width * height)))
         most_played = int(most * CHEAP_PLAYED)
@@ -346,7 +346,7 @@ def find_shots(video: Film) -> Shots:
 
     pixels = np.array([seen[piece.look_s].ravel() for piece in pieces], np.float32)
     ranks = _ranks(pieces, pixels, video.duration_s)
-    cuts_s = _cuts(cuts_s, pieces, pixels, marks.is_telling)
+    cuts_s = _cuts(cuts_s, pieces, pixels, marks.marks_cuts)
     bounds_s = [0.0, *cuts_s, video.duration_s]
     places = dict[float, float]()
     for piece, rank in zip(pieces, ranks, strict=True):
@@ -392,7 +392,7 @@ def _pieces(
     if len(stretches) > most:
         stretches = _shortest(stretches, most, duration_s)
     longest_s = np.inf
-    if not marks.is_telling and len(stretches) < most:
+    if not marks.marks_cuts and len(stretches) < most:
         longest_s = max(DENSEST_S, duration_s / (most - len(stretches)))
     gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
     has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
@@ -406,7 +406,7 @@ def _pieces(
         for first_s, last_s in pairwise(bounds_s):
             middle_s = (first_s + last_s) / 2
             # The exact frame at which a change begins is not known.
-            unsure_s = FLASH_S if count == 1 and not marks.is_telling else 0.0
+            unsure_s = FLASH_S if count == 1 and not marks.marks_cuts else 0.0
             look_s = _nearest(
                 marks.keyframes_s, min(middle_s, first_s + unsure_s), last_s, middle_s
             )
@@ -503,7 +503,7 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
 
 
 def _cuts(
-    cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], is_telling: bool
+    cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], marks_cuts: bool
 ) -> list[float]:
     """Return the container's cuts between different frames, and cuts that only frames show."""
     changed = np.diff(pixels.reshape(len(pixels), -1, 3), axis=0)
@@ -518,7 +518,7 @@ def _cuts(
         is_between = is_inner and pieces[after].start_s == cut_s == pieces[after - 1].end_s
         if not is_between or patterns[after - 1] > SAME_LEVELS:
             kept_s.append(cut_s)
-    if is_telling:
+    if marks_cuts:
         return kept_s
     for number, step in enumerate(steps):
         usual = float(np.median(steps[max(0, number - 8) : number + 9]))

@@ -70,6 +70,7 @@ def test_an_invalid_request_raises_one_sentence(clip: Path, times: object, size:
     [
         (None, {}, "Give a video file, a list"),
         ([3], {}, "A video is a file, or a list"),
+        (b"v.mp4", {}, "A video is a file, or a list"),
         ("v.mp4", {"subtitles": 5}, "subtitles must be a file"),
         ("v.mp4", {"subtitles": ["x.srt"]}, "One video file takes one"),
         ("v.mp4", {"reader": "opencv"}, 'reader must be "pyav" or "decord"'),

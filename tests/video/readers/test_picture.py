@@ -6,7 +6,6 @@ import io
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +13,17 @@ import av
 import numpy as np
 import pytest
 from av import VideoFrame
-from video.pictures import LYING, QUICK, coded, corners, encode, joined, with_matrix, with_two_descriptions
+from video.pictures import (
+    LYING,
+    QUICK,
+    coded,
+    corners,
+    encode,
+    joined,
+    with_box_in_entry,
+    with_matrix,
+    with_two_descriptions,
+)
 
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX
@@ -71,26 +80,12 @@ def test_a_picture_is_upright(plain: Path, tmp_path: Path, name: str, kind: str)
     assert np.abs(half.astype(int) - expected[1::2, 1::2]).mean() <= 4
 
 
-def boxed(data: bytes, box: bytes, before: bytes, around: Sequence[bytes]) -> bytes:
-    """Return an MP4 with its index at the end with one more box before another, in those around."""
-    at = data.index(before) - 4
-    found = bytearray(data[:at] + box + data[at:])
-    start = found.index(around[0])
-    for kind in around:
-        place = found.index(kind, start) - 4
-        struct.pack_into(">I", found, place, struct.unpack_from(">I", found, place)[0] + len(box))
-    return bytes(found)
-
-
-IN_ENTRY = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", b"avc1")
-
-
 @pytest.mark.parametrize("off", [0, 8])
 def test_a_crop_is_obeyed(plain: Path, tmp_path: Path, off: int) -> None:
     """The clean aperture of an MP4, in the middle and right of it."""
     clap = struct.pack(">I4s8i", 40, b"clap", 64, 1, 48, 1, off, 1, 0, 1)
     path = tmp_path / "v.mp4"
-    path.write_bytes(boxed(plain.read_bytes(), clap, b"avcC", IN_ENTRY))
+    path.write_bytes(with_box_in_entry(plain.read_bytes(), b"avc1", clap))
     video = ak.open_video(path)
     assert video.size == (64, 48)
     assert np.abs(video.frames([0.05])[0].astype(int) - corners()[8:56, 16 + off : 80 + off]).max() <= 6

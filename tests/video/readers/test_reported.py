@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.media import frame_number, make_video, played_frames
+from video.pictures import with_box_in_entry
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, VideoError
@@ -44,21 +45,6 @@ def boxes(movie: bytes) -> Iterator[tuple[bytes, bytes]]:
         size = struct.unpack_from(">I", movie, at)[0]
         yield movie[at + 4 : at + 8], movie[at : at + size]
         at += size
-
-
-def with_box_in_entry(movie: bytes, entry: bytes, box: bytes) -> bytes:
-    """Return an MP4, whose index is at its end, with one more box in the entry of its codec."""
-    data = bytearray(movie)
-    at = data.rindex(b"moov")
-    places = []
-    for kind in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", entry):
-        at = data.index(kind, at)
-        places.append(at - 4)
-    end = places[-1] + struct.unpack_from(">I", data, places[-1])[0]
-    data[end:end] = box
-    for place in places:
-        struct.pack_into(">I", data, place, struct.unpack_from(">I", data, place)[0] + len(box))
-    return bytes(data)
 
 
 def hevc(path: Path, frames: int = 10, **options: str) -> Path:

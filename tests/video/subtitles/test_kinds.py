@@ -27,19 +27,6 @@ def test_a_line_without_an_end_lasts_until_the_next_or_the_end_of_the_video(writ
     assert {line.end_s for line in read_subtitles(path, duration_s=10, starts_at_s=3).lines} == {10.0}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *('{"start": 1}', '"text"', "[null]", '[{"start": "00:00:01.000", "end": "00:00:02.000"}]'),
-        f'[{{"timestamp": [0, 1{"0" * 5000}], "text": "x"}}]',
-    ],
-)
-def test_other_json_raises_a_short_sentence(write: Write, content: str) -> None:
-    with pytest.raises(SubtitleError) as error:
-        read_subtitles(write("a.json", content))
-    assert len(str(error.value)) < 500
-
-
 @pytest.mark.parametrize("times", ["[1]", '"12"', "[true, 2]", "[NaN, 2]", "[[0], 1]", '["soon", 2]'])
 def test_json_times_that_cannot_be_read_keep_their_words(write: Write, times: str) -> None:
     with pytest.warns(SubtitleWarning, match="times that cannot be read"):
