@@ -75,10 +75,14 @@ def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
         >>> "budget" in ak.baselines.settings_of(ak.baselines.uniform)
         True
     """
-    parameters = inspect.signature(ask if method is composite else method).parameters.values()
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        return None
-    return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+    names = list[str]()
+    signature = inspect.signature(ask if method is composite else method)
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            return None
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            names.append(parameter.name)
+    return tuple(names)
 
 
 def __dir__() -> list[str]:

@@ -205,23 +205,25 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
     The cost of a video is counted once for each method, however many questions are about it. If a
     budget ended its preparation early for some questions, the largest cost among them counts.
 
+    The columns of the result are those of `by`, and
+
+    * `questions` and `videos`, how many there are;
+    * `question_calls`, the mean of what is paid for each question; `video_calls`, the mean of what
+      is paid once for a video; and `calls`, the mean of a question with its share of its video,
+      which is the same for all questions of the table about it; likewise for `tokens`, and for
+      `usd` if `evaluate` got prices;
+    * `image_tokens`, `text_tokens` (other tokens of prompts), `cached_tokens` (those of both in the
+      server's prefix cache) and `completion_tokens`, of a question with its share;
+    * means of this execution: `model_seconds`, in which a server answered; `queue_seconds`, in
+      which calls waited for their turn; `frames_decoded`; `decoding_seconds`, of all threads; and
+      `seconds` in all. They are small if replies and frames came from the cache.
+
     Args:
         rows: Table of `evaluate`.
         by: Column or columns to group by.
 
     Returns:
-        One row for each group, or a single row without `by`. Its columns are those of `by`, and
-
-        * `questions` and `videos`, how many there are;
-        * `question_calls`, the mean of what is paid for each question; `video_calls`, the mean of
-          what is paid once for a video; and `calls`, the mean of a question with its share of its
-          video, which is the same for all questions of the table about it; likewise for `tokens`,
-          and for `usd` if `evaluate` got prices;
-        * `image_tokens`, `text_tokens` (other tokens of prompts), `cached_tokens` (those of both in
-          the server's prefix cache) and `completion_tokens`, of a question with its share;
-        * means of this execution: `model_seconds`, in which a server answered; `queue_seconds`, in
-          which calls waited for their turn; `frames_decoded`; `decoding_seconds`, of all threads;
-          and `seconds` in all. They are small if replies and frames came from the cache.
+        One row for each group, or a single row without `by`.
 
     Raises:
         InputError: If the table lacks a column, or has no rows.

@@ -309,12 +309,11 @@ def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
             "Pass a table of results, as ak.evaluate returns it and ak.read_rows opens a file; "
             f"got {rows!r:.80}."
         )
-    missing = [name for name in names if name not in rows.columns]
-    if missing:
-        raise InputError(
-            f"The table lacks the column {missing[0]!r}; it has "
-            f"{', '.join(map(str, rows.columns))}."
-        )
+    for name in names:
+        if name not in rows.columns:
+            raise InputError(
+                f"The table lacks the column {name!r}; it has {', '.join(map(str, rows.columns))}."
+            )
 
 
 def groups(

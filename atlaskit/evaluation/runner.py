@@ -182,10 +182,10 @@ def evaluate(
         watched = partial(job, cancel=cancel, spending=spending)
         finished = on_threads(in_order, watched, parallel, cache, cancel)
     found = _Collected(in_order, spending, has_traces=folder is not None)
-    with closing(finished), _bar(len(in_order), name, models, progress) as bar:
+    with closing(finished), _bar(len(in_order), name, card["models"], progress) as bar:
         found.collect(finished, bar, on_rows)
     table = found.table()
-    failures = found.failures
+    failures = list(table.get("failure", ()))
     servers = _servers(models) if found.is_live else []
     table.attrs = {
         **card,
@@ -261,12 +261,11 @@ def _trace_folder(path: Path) -> Path:
     return path.absolute()
 
 
-def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[None]:
+def _bar(count: int, name: str, models: Sequence[str], progress: bool) -> tqdm[None]:
     """Return the progress bar of an evaluation; it names the method, and the model if it is one."""
-    names = {model.name for model in models}
     label = name
-    if len(names) == 1:
-        label = f"{name}, {printable(min(names), 40)}"
+    if len(models) == 1:
+        label = f"{name}, {printable(models[0], 40)}"
     return progress_bar(total=count, desc=label, unit="question", disable=not progress)
 
 
@@ -329,21 +328,11 @@ class _Collected:
         """Whether a call was paid for now."""
         return any(row.get("calls_paid", 0) > 0 for row in self.rows.values())
 
-    @property
-    def in_order(self) -> list[Row]:
-        """The rows in the order of their cases."""
-        return [self.rows[index] for index in sorted(self.rows)]
-
-    @property
-    def failures(self) -> list[str]:
-        """The failure of each row, "" for none."""
-        return [row["failure"] for row in self.in_order]
-
     def table(self) -> pd.DataFrame:
-        """Return the rows as a table."""
+        """Return the rows in the order of their cases."""
         from atlaskit.evaluation.frame import EvaluationRows
 
-        rows = self.in_order
+        rows = [self.rows[index] for index in sorted(self.rows)]
         table = EvaluationRows(rows)
         if rows:
             table["prediction"] = prediction_column([row["prediction"] for row in rows])

@@ -15,6 +15,7 @@ gave the replies; for that, trust whoever made the file.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -129,8 +130,8 @@ def _lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
     begun = b""
-    left_bytes = _most_bytes(Path(path).stat().st_size)
     with open_regular(path) as file:
+        left_bytes = _most_bytes(os.fstat(file.fileno()).st_size)
         while not decoder.eof:
             packed = file.read(READ_BYTES) if decoder.needs_input else b""
             if decoder.needs_input and not packed:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from atlaskit.environment.actions import ACTIONS, Action, cells_of, name_of
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Shift
+from atlaskit.environment.image import WIDEST_PX
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
@@ -76,7 +77,7 @@ class ViewRecord(Record):
     stretch_s: Span | None = None
     """The interval of a grid over any stretch of the video; None for the root grid and those below
     it."""
-    k: Cell = 0
+    k: Annotated[int, Field(ge=0, le=WIDEST_PX)] = 0
     """Cells in a row and in a column of such a grid; 0 for the others."""
     first: Cell = 0
     """The number of its first cell, where several sheets were shown at once."""
@@ -342,6 +343,10 @@ class Look(Call):
     """The evidence of the look, not yet labelled."""
     wanted_s: tuple[Span, ...]
     """The stretches that it asked to be seen next."""
+
+    def __post_init__(self) -> None:
+        if len(self.views) != len(self.intervals_s):
+            raise ValueError("each of its views needs one of its intervals_s")
 
     @property
     def steps_s(self) -> tuple[float, ...]:

@@ -349,7 +349,7 @@ def mlvu(
     return loading.benchmark()
 
 
-OPTIONS = tuple(f"option {number}" for number in range(5))
+OPTIONS = ("option 0", "option 1", "option 2", "option 3", "option 4")
 ANSWERS = "subset_answers.json"
 
 

@@ -14,7 +14,7 @@ from atlaskit.benchmarks.datasets.rows import Row
 
 FILES = {"val": ("lvb_val.json", "validation"), "test": ("lvb_test_wo_gt.json", "test")}
 """The file of each split in the JSON form, and how the names of its Parquet files begin."""
-OPTIONS = tuple(f"option{number}" for number in range(5))
+OPTIONS = ("option0", "option1", "option2", "option3", "option4")
 EMPTY_OPTION = "N/A"
 """Value of an unused option column in the Parquet form."""
 

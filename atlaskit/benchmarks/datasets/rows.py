@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LineParser = Callable[[str], Any]
 """Reads the fields of a row from a line; raises ValueError for a line that is no row."""
+PlacedRow = tuple[str, Any]
+"""A row after its place in the file ("row 3", "line 4")."""
 
 
 class BadLineError(ValueError):
@@ -46,8 +48,8 @@ class BadLineError(ValueError):
         self.is_first = is_first
 
 
-def read_lines(text: str, parse: LineParser) -> list[tuple[int, Any]]:
-    """Return the row on each line that is not blank, after the number of the line.
+def read_lines(text: str, parse: LineParser) -> list[PlacedRow]:
+    """Return the row on each line that is not blank, after its place, such as "line 4".
 
     Args:
         text: The text.
@@ -56,11 +58,11 @@ def read_lines(text: str, parse: LineParser) -> list[tuple[int, Any]]:
     Raises:
         BadLineError: A line holds no row.
     """
-    rows = []
+    rows = list[PlacedRow]()
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would cut at U+2028 too
         if line.strip():
             try:
-                rows.append((number, parse(line)))
+                rows.append((f"line {number}", parse(line)))
             except (ValueError, RecursionError) as error:
                 raise BadLineError(
                     number, line, str(error) or "it is no row", is_first=not rows
@@ -121,8 +123,6 @@ def read_parquet(path: Path) -> pyarrow.Table:
 
 MOST_NAMED = 3
 """The most files that a message names."""
-PlacedRow = tuple[str, Any]
-"""A row after its place in the file ("row 3", "line 4")."""
 _bad_rows: ContextVar[list[str] | None] = ContextVar("bad rows", default=None)
 """A sentence about each row that was left out; None outside of `skip_bad`."""
 
@@ -408,12 +408,12 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
     text = read_whole(path).decode("utf-8-sig")
     check_parts(text)
     if parse_line is not None:
-        return _placed_lines(text, parse_line)
+        return read_lines(text, parse_line)
     try:
         content = json.loads(text)
     except ValueError as whole_error:
         try:
-            return _placed_lines(text, parse_json)
+            return read_lines(text, parse_json)
         except BadLineError as error:
             if error.is_first and path.suffix != ".jsonl":  # it does not consist of lines either
                 raise whole_error from None
@@ -425,10 +425,6 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
 
 def _placed(rows: Iterable[Any]) -> list[PlacedRow]:
     return [(f"row {number}", row) for number, row in enumerate(rows)]
-
-
-def _placed_lines(text: str, parse_line: LineParser) -> list[PlacedRow]:
-    return [(f"line {number}", row) for number, row in read_lines(text, parse_line)]
 
 
 def _validate(location: str, row: Any, row_type: type[R]) -> R:
