@@ -23,7 +23,7 @@ HEADER = 1_000
 NAME = 1_000
 """The name of a model, in a list or a reply."""
 EVENTS = 200_000
-"""Events of a stream; a count."""
+"""Events of a stream or of a run; a count."""
 READING_S = 0.05
 """The most seconds to find the answer in an empty body."""
 READING_S_PER_BYTE = 4e-6
@@ -53,6 +53,8 @@ PARTS = 500_000
 of ten hours have 20,000 lines, and an event of a run ten parts."""
 NESTING = 32
 """Levels of lists and objects in JSON."""
+NUMBER = 2.0**64
+"""The largest number in a run, so that a product of several is finite."""
 FILE = 128 << 20
 """A file of a run, a table or its card: ten hours with ten thousand calls are 30 MB."""
 COMMAS = 10_000

@@ -21,6 +21,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result
 from atlasworld import Oracle, World
+from atlasworld.questions import WRITERS
 
 __all__ = ["browser", "lab", "notebooks", "page_scripts", "tab"]
 
@@ -61,10 +62,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give whole files to the processes of `make test`, and all of JupyterLab to one of them."""
-    from support.spread import Spread
+    """Give whole files to the processes of `make test`, and all of JupyterLab to one of them.
 
-    return Spread(config, log) if config.getoption("dist") == "loadfile" else None
+    The tests in `browser` share a JupyterLab, its tab and its kernel: 15 s of CPU time in every
+    process that starts them.
+    """
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Spread(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            is_browser = nodeid.startswith("tests/browser/")
+            return "tests/browser/" if is_browser else str(super()._split_scope(nodeid))
+
+    return Spread(config, log)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +111,12 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A ten-minute world, rendered on demand."""
     return aw.world(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def taught() -> World:
+    """A ten-minute world with questions of every category, as nano was taught."""
+    return aw.world(5, 600, questions=33, categories=tuple(WRITERS), size=(160, 90))
 
 
 @pytest.fixture(scope="session")

@@ -317,7 +317,7 @@ class Looking:
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
         groups = groups[: len(allotments)]
-        spans_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
+        spans_s = [tuple(grid.interval_s for grid in group) for group in groups]
         known = self.known()
         waiting_s = tuple(wish.span_s for wish in self.wishes)
         facts = list[Known]()
@@ -372,7 +372,7 @@ class Looking:
         event = events.Look(
             **place,
             views=views,
-            intervals_s=tuple((grid.start_s, grid.end_s) for grid in grids),
+            intervals_s=tuple(grid.interval_s for grid in grids),
             note=answer.note,
             found=tuple(chain.from_iterable(evidence)),
             wanted_s=tuple((each.start_s, each.end_s) for each in answer.look),
@@ -420,7 +420,7 @@ class Looking:
 
         A look that the server refused may have shown too much: later ones show fewer sheets.
         """
-        stretches = [(grid.start_s, grid.end_s) for grid in look.grids]
+        stretches = [grid.interval_s for grid in look.grids]
         if look.is_refused and len(stretches) > 1:
             self.room = min(self.room, len(stretches) // 2)
         else:

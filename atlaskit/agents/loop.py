@@ -268,7 +268,7 @@ class Loop:
         sorties = list[SortieRecord]()
         for assignment, allotment in zip(chosen, allotments, strict=False):
             region = assignment.region
-            evidence = self.scratchpad.within(region.start_s, region.end_s)
+            evidence = self.scratchpad.within(*region.interval_s)
             task = Task(
                 search_task=self.search_task,
                 region=region,
@@ -282,7 +282,7 @@ class Loop:
             )
             sortie = SortieRecord(
                 path=region.path,
-                interval_s=(region.start_s, region.end_s),
+                interval_s=region.interval_s,
                 traversal=assignment.traversal,
                 calls=allotment.calls,
                 had_evidence=evidence.labels,
@@ -330,7 +330,7 @@ class Loop:
                 round=self.rounds,
                 worker=worker,
                 path=visit.region.path,
-                interval_s=(visit.region.start_s, visit.region.end_s),
+                interval_s=visit.region.interval_s,
                 shift=visit.region.shift,
                 stop=visit.stop,
                 kept=tuple(item for item in self.scratchpad if item.timestamp_s in found),
@@ -370,7 +370,7 @@ class Loop:
             sheet=sheet,
             observation=root,
             open_cells=self.frontier.cells,
-            gaps=gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s)),
+            gaps=gaps(sheet.scratchpad, self.dead_zones, atlas.root.interval_s),
             left_out=len(pad) - len(sheet.scratchpad),
             round=self.rounds,
             calls=meter.total.calls,
@@ -399,7 +399,7 @@ class Loop:
             rules=atlas.rules,
             workers=self.workers,
         )
-        spans_s = [(grid.start_s, grid.end_s) for grid in queued]
+        spans_s = [grid.interval_s for grid in queued]
         alive_s = tuple(span for span in spans_s if self.dead_zones.within(*span).intervals)
         self.dead_zones = self.dead_zones.without_all(alive_s)
         self.frontier.drop(self.dead_zones)

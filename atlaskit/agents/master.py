@@ -201,7 +201,7 @@ class Master:
         self.run.log(
             Cite(
                 view=ViewRecord.of(atlas.observe(state)),
-                interval_s=(atlas.root.start_s, atlas.root.end_s),
+                interval_s=atlas.root.interval_s,
                 found=state.scratchpad.items,
             )
         )

@@ -200,11 +200,9 @@ class _Listener:
         done = self._hear_all(sound)
         if done.failed:
             raise self._error(sound, done)
-        lines = [
-            line
-            for place, segments in sorted(done.heard.items(), key=_start)
-            for line in self._placed(place, segments)
-        ]
+        lines = list[SourceLine]()
+        for place, segments in sorted(done.heard.items(), key=_start):
+            lines += self._placed(place, segments)
         self._lines += len(lines)
         placement = place_lines(lines, sound.lead_s, sound.duration_s)
         outside = placement.before + placement.after

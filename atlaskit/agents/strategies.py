@@ -208,7 +208,7 @@ class Frontier:
     def drop(self, zones: DeadZones) -> None:
         """Remove the open regions that lie entirely in dead zones."""
         for grid in list(self._open):
-            if zones.covers(grid.start_s, grid.end_s):
+            if zones.covers(*grid.interval_s):
                 del self._open[grid]
 
     def _put(self, region: Region) -> None:

@@ -230,7 +230,7 @@ def grid_intro(view: View) -> str:
     if grid.is_uneven:
         starts = "Its number "
     return (
-        f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(grid.start_s, grid.end_s)}. "
+        f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(*grid.interval_s)}. "
         f"{starts}{where}. {films_text(view)}"
     ).rstrip()
 
@@ -244,7 +244,7 @@ def films_text(view: View) -> str:
     grid = view.grid
     if not isinstance(video, Collection):
         return ""
-    films = video.films_in(grid.start_s, grid.end_s)
+    films = video.films_in(*grid.interval_s)
     rows = list[str]()
     if not grid.is_uneven:
         for film in films[:MOST_FILMS]:

@@ -108,8 +108,8 @@ class Visit:
         zones = DeadZones()
         for grid in self.shown:
             if grid != self.region or grid in self.finest:
-                zones = zones.add(grid.start_s, grid.end_s)
-        return zones.without_all((grid.start_s, grid.end_s) for grid in self.marked).intervals
+                zones = zones.add(*grid.interval_s)
+        return zones.without_all(grid.interval_s for grid in self.marked).intervals
 
 
 @dataclass
@@ -269,7 +269,7 @@ class Worker:
         return Step(
             **self.place,
             view=ViewRecord.of(before),
-            interval_s=(before.view.grid.start_s, before.view.grid.end_s),
+            interval_s=before.view.grid.interval_s,
             depth=before.state.depth,
             action=ActionRecord.of(action),
             problem=problem,

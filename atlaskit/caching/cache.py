@@ -207,11 +207,17 @@ class Cache:
         found: dict[str, bytes] = {}
 
         def find_missing() -> list[str]:
+            missing = list[str]()
             for key in dict.fromkeys(keys):
-                if key not in found and (value := self._find(key)) is not None and fits(value):
-                    found[key] = value
-                    self._count("hits", key)
-            return [key for key in dict.fromkeys(keys) if key not in found]
+                if key in found:
+                    continue
+                value = self._find(key)
+                if value is None or not fits(value):
+                    missing.append(key)
+                    continue
+                found[key] = value
+                self._count("hits", key)
+            return missing
 
         missing = find_missing()
         if missing:
@@ -219,7 +225,9 @@ class Cache:
                 missing = find_missing()  # another caller may have made some of them
                 for key in missing:
                     self._count("misses", key)
-                made = make([keys.index(key) for key in missing]) if missing else []
+                made: Sequence[bytes] = []
+                if missing:
+                    made = make([keys.index(key) for key in missing])
                 for key, value in zip(missing, made, strict=True):
                     found[key] = value
                     if not isinstance(value, Transient):
@@ -236,14 +244,13 @@ class Cache:
         held = totals_by_kind(self._store.entries())
         with _counts_lock:
             counts = {name: dict(counter) for name, counter in self._counts.items()}
-        kinds = sorted({*held, *counts["hits"], *counts["misses"]})
-        return {
-            kind: {
-                **dict(zip(("entries", "bytes"), held.get(kind, (0, 0)), strict=True)),
-                **{name: counter.get(kind, 0) for name, counter in counts.items()},
-            }
-            for kind in kinds
-        }
+        by_kind = dict[str, dict[str, int]]()
+        for kind in sorted({*held, *counts["hits"], *counts["misses"]}):
+            entries, size = held.get(kind, (0, 0))
+            by_kind[kind] = {"entries": entries, "bytes": size}
+            for name, counter in counts.items():
+                by_kind[kind][name] = counter.get(kind, 0)
+        return by_kind
 
     def entries(self) -> Iterator[Entry]:
         """Yield the key, the time of storage and the size of each entry."""

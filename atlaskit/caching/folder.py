@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import warnings
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -47,26 +48,39 @@ def default_place() -> Place:
     up to the root of the project; if there is none, it is the one in the root. Elsewhere it is
     `./cache`, unless atlaskit made one in a folder above it, below the home folder.
     """
-    if named := os.environ.get(VARIABLE):
+    named = os.environ.get(VARIABLE)
+    if named:
         return Place(Path(named).expanduser().absolute(), f"the variable {VARIABLE} names it")
     try:
         here = Path.cwd()
     except OSError:  # the folder was removed
         return Place(Path(NAME), "it is in the current folder")
     above = _searched(here)
-    root, mark = next(
-        ((at, mark) for at in above for mark in ROOT_MARKS if (at / mark).exists()), (None, "")
-    )
-    is_at_home = (home := _home()) is not None and here.is_relative_to(home)
-    within = above[: above.index(root) + 1] if root else above if is_at_home else [here]
+    home = _home()
+    root, mark = _root_of_project(above)
+    if root is not None:
+        within = above[: above.index(root) + 1]
+    elif home is not None and here.is_relative_to(home):
+        within = above
+    else:
+        within = [here]
     for folder in within:
         if is_cache(folder / NAME):
             return Place(
                 folder / NAME, "it is the nearest that atlaskit made, in this folder or above"
             )
-    if root:
+    if root is not None:
         return Place(root / NAME, f"it is in the root of this project, which has {mark}")
     return Place(here / NAME, "it is in the current folder")
+
+
+def _root_of_project(folders: Sequence[Path]) -> tuple[Path | None, str]:
+    """Return the first folder that has a mark of a project's root, and the mark."""
+    for folder in folders:
+        for mark in ROOT_MARKS:
+            if (folder / mark).exists():
+                return folder, mark
+    return None, ""
 
 
 def is_cache(directory: Path) -> bool:
@@ -82,8 +96,10 @@ def _searched(here: Path) -> list[Path]:
 
     The home folder is not among them, since its cache would then serve everything below it.
     """
-    parents = takewhile(lambda folder: folder != _home() and _is_own(folder), here.parents)
-    return [here, *(parents if here != _home() else ())]
+    home = _home()
+    if here == home:
+        return [here]
+    return [here, *takewhile(lambda folder: folder != home and _is_own(folder), here.parents)]
 
 
 def _home() -> Path | None:
@@ -213,8 +229,9 @@ def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts"
         for number, (at, type_) in enumerate(mounted)
         if path.is_relative_to(at)
     ]
-    # The last of several mounts at one path hides the others.
-    type_ = max(holding)[2] if holding else ""
+    if not holding:
+        return None
+    _, _, type_ = max(holding)  # the last of several mounts at one path hides the others
     return type_ if NETWORK.fullmatch(type_) else None
 
 

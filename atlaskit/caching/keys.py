@@ -64,7 +64,9 @@ def read_json(text: str | bytes) -> Any:
     Raises:
         ValueError: It is not JSON in UTF-8, is nested too deeply, or holds too many values.
     """
-    check_parts(text := text if isinstance(text, str) else text.decode())
+    if isinstance(text, bytes):
+        text = text.decode()
+    check_parts(text)
     try:
         return json.loads(text, parse_constant=int)  # which refuses NaN and Infinity
     except RecursionError as error:
@@ -136,8 +138,12 @@ def is_outdated(key: str) -> bool:
 def is_valid(key: str, value: bytes) -> bool:
     """Return whether bytes from elsewhere can be the entry of a key. Nothing in them is run."""
     kind = known_kind(key)
+    if kind is None or kind.check is None:
+        return False
     try:
-        return kind is not None and kind.check is not None and kind.check(key, value)
+        if not kind.is_image:  # refuses endless numbers and lone surrogates
+            canonical_json(read_json(value)).encode()
+        return kind.check(key, value)
     except (ValueError, RecursionError):
         return False
 

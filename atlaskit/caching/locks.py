@@ -102,9 +102,11 @@ class KeyLocks:
         offset = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2
         sleep_s = MIN_SLEEP_S
         with self._lock_file(self._path) as file:
-            while not (holds := _lock(file, offset)) and not go_on():
+            holds = _lock(file, offset)
+            while not holds and not go_on():
                 time.sleep(sleep_s)
                 sleep_s = min(2 * sleep_s, MAX_SLEEP_S)
+                holds = _lock(file, offset)
             try:
                 yield
             finally:

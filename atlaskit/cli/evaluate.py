@@ -225,8 +225,8 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="MISS",
         help=(
-            "in place of a model, the scripted oracle of the benchmark, which knows the answers and "
-            "misses a thing with this probability, from 0 to 1"
+            "in place of a model, the scripted oracle of the benchmark, which knows the answers "
+            "and misses a thing with this probability, from 0 to 1"
         ),
     )
     how.add_argument(

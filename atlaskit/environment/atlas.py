@@ -36,8 +36,9 @@ Cells = Literal["compact", "full"]
 the paper."""
 
 EVEN_S = 5.0
-"""Step in seconds up to which the sheet of a stretch shows frames at even steps. So fine a sheet
-must show that no event lasts longer than the step, or when an event begins."""
+"""Step in seconds up to which the sheet of a stretch shows frames at even steps, whatever the
+sampling. A sheet so fine serves to find where an event begins, or to prove that there is none of
+that length, and for both no gap may be longer than the step."""
 SHEET_PX = 2560
 """Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 

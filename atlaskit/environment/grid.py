@@ -154,6 +154,11 @@ class Grid:
         return self._boundary(2 * self.size)
 
     @property
+    def interval_s(self) -> tuple[float, float]:
+        """The half-open interval of the grid in seconds, (start, end)."""
+        return self.start_s, self.end_s
+
+    @property
     def span_s(self) -> float:
         """Span of the grid in seconds."""
         return self.end_s - self.start_s

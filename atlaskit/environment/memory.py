@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import string
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -189,26 +189,23 @@ class DeadZones:
         Raises:
             InputError: The interval is empty or starts before 0 s.
         """
-        if not 0.0 <= start_s < end_s:
-            raise InputError(
-                f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later and "
-                "end after its start."
-            )
-        apart = list[Span]()
-        for a, b in self.intervals:
-            if b < start_s or end_s < a:
-                apart.append((a, b))
-            else:
-                start_s = min(start_s, a)
-                end_s = max(end_s, b)
-        return DeadZones(tuple(sorted([*apart, (start_s, end_s)])))
+        return self.add_all([(start_s, end_s)])
 
     def add_all(self, spans: Iterable[Sequence[float]]) -> DeadZones:
-        """Return the dead zones with several intervals `[start_s, end_s)` added."""
-        zones = self
-        for start_s, end_s in spans:
-            zones = zones.add(start_s, end_s)
-        return zones
+        """Return the dead zones with several intervals `[start_s, end_s)` added; see `add`."""
+        intervals = list(self.intervals)
+        for start_s, end_s in sorted((start_s, end_s) for start_s, end_s in spans):
+            if not 0.0 <= start_s < end_s:
+                raise InputError(
+                    f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later "
+                    "and end after its start."
+                )
+            first = bisect_left(intervals, start_s, key=lambda span: span[1])
+            last = bisect_right(intervals, end_s, key=lambda span: span[0])
+            touching = [(start_s, end_s), *intervals[first:last]]
+            merged = (min(touching)[0], max(end_s for _, end_s in touching))
+            intervals[first:last] = [merged]
+        return DeadZones(tuple(intervals))
 
     def without_all(self, spans: Iterable[Span]) -> DeadZones:
         """Return the dead zones without some intervals, which are open again."""
@@ -225,7 +222,9 @@ class DeadZones:
 
     def within(self, start_s: float, end_s: float) -> DeadZones:
         """Return the dead zones, clipped to `[start_s, end_s)`."""
-        clipped = ((max(a, start_s), min(b, end_s)) for a, b in self.intervals)
+        first = bisect_right(self.intervals, start_s, key=lambda span: span[1])
+        last = bisect_left(self.intervals, end_s, key=lambda span: span[0])
+        clipped = ((max(a, start_s), min(b, end_s)) for a, b in self.intervals[first:last])
         return DeadZones(tuple((a, b) for a, b in clipped if a < b))
 
     def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
@@ -274,19 +273,25 @@ class Seen:
 
     def add(self, start_s: float, end_s: float, step_s: float) -> Seen:
         """Return the record with `[start_s, end_s)` shown at a step; finer parts are unchanged."""
+        first = bisect_right(self.parts, start_s, key=lambda part: part[1])
+        last = bisect_left(self.parts, end_s, key=lambda part: part[0])
         parts = list[tuple[float, float, float]]()
-        finer = DeadZones()
-        for a, b, step in self.parts:
+        known = list[Span]()
+        for a, b, step in self.parts[first:last]:
             if step <= step_s:
-                finer = finer.add(a, b)
+                known.append((a, b))
                 parts.append((a, b, step))
                 continue
             if a < start_s:
                 parts.append((a, min(b, start_s), step))
             if end_s < b:
                 parts.append((max(a, end_s), b, step))
+        finer = DeadZones().add_all(known)
         parts += [(a, b, step_s) for a, b in finer.outside(start_s, end_s)]
-        return Seen(tuple(_joined(sorted(parts))))
+        before = self.parts[:first]
+        after = self.parts[last:]
+        changed = _joined([*before[-1:], *sorted(parts), *after[:1]])
+        return Seen((*before[:-1], *changed, *after[1:]))
 
     def at(self, step_s: float) -> DeadZones:
         """Return the intervals that were seen at a step or finer."""

@@ -209,8 +209,9 @@ class AtlasEpisode:
         ]
         actions = list[dict[str, Any]]()
         for kind, cell in moves:
-            named = {"cell": cell} if kind in CELL_KINDS else {}
-            actions.append({"action": kind, **named})
+            actions.append({"action": kind})
+            if kind in CELL_KINDS:
+                actions[-1]["cell"] = cell
         return Turn(image, "\n".join(words), actions + others)
 
     def moves(self) -> list[tuple[str, int]]:
@@ -230,11 +231,12 @@ class AtlasEpisode:
         if isinstance(action, Mapping) and action.get("action") == "answer":
             return self.answer(action.get("answer"))
         try:
-            chosen = as_move(action) if isinstance(action, Mapping) else action
+            if isinstance(action, Mapping):
+                action = as_move(action)
         except IllegalAction as error:
             self.refuse(str(error))
         else:
-            self.take(chosen)
+            self.take(action)
         return self.observe()
 
     def answer(self, prediction: Any) -> Turn:
@@ -348,7 +350,9 @@ class AtlasEpisode:
                 "Nothing is queued, so only an answer ends the search: use the action answer."
             )
         self.state = state
-        self._given = answer if state.finished else None
+        self._given = None
+        if state.finished:
+            self._given = answer
 
     def _is_too_much(self, more: int) -> bool:
         """Return whether more frames than may be kept would be kept."""

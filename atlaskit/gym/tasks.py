@@ -193,7 +193,8 @@ class Task:
         Raises:
             InputError: There are none.
         """
-        if questions := self.asked(world):
+        questions = self.asked(world)
+        if questions:
             return questions
         raise InputError(
             f"{world!r} has no question of the task {self.name!r}: use another seed or duration_s."

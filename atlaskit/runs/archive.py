@@ -15,6 +15,7 @@ gave the replies; for that, trust whoever made the file.
 from __future__ import annotations
 
 import lzma
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -129,8 +130,8 @@ def _lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
     begun = b""
-    left_bytes = _most_bytes(Path(path).stat().st_size)
     with open_regular(path) as file:
+        left_bytes = _most_bytes(os.fstat(file.fileno()).st_size)
         while not decoder.eof:
             packed = file.read(READ_BYTES) if decoder.needs_input else b""
             if decoder.needs_input and not packed:
@@ -307,12 +308,12 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry that names the subtitles of this run; a later run may have used others."""
     video = trace.of(Start)[0].settings.get("video")
-    tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
-    return {
-        ASKED.key(video=video): canonical_json(track.fingerprint).encode()
-        for track in tracks
-        if track is not None
-    }
+    entry = dict[str, bytes]()
+    for key in keys:
+        track = parse_lines(cache.get(key) or b"") if kind_of(key) == "lines" else None
+        if track is not None:
+            entry[ASKED.key(video=video)] = canonical_json(track.fingerprint).encode()
+    return entry
 
 
 def __dir__() -> list[str]:

@@ -134,7 +134,8 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
         root_step_s = max(b - a for a, b in pairwise(edges_s))
     seen = Seen()
     for start_s, end_s, step_s in _shown(trace, within, cells, root_step_s):
-        seen = seen.add(start_s, end_s, step_s)
+        if 0 <= start_s < end_s:
+            seen = seen.add(start_s, end_s, step_s)
     goal_s = next((plan.lasts_s for plan in trace.of(Plan)), None)
     return Coverage(
         within, seen, goal_s, is_even=settings.get("sampling", "midpoint") == "midpoint"
@@ -153,5 +154,4 @@ def _shown(
             yield *within, root_step_s
         elif isinstance(event, Step) and cells:
             start_s, end_s = event.interval_s
-            if start_s < end_s:
-                yield start_s, end_s, (end_s - start_s) / cells
+            yield start_s, end_s, (end_s - start_s) / cells

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from atlaskit.environment.actions import ACTIONS, Action, cells_of, name_of
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Shift
+from atlaskit.environment.image import WIDEST_PX
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
@@ -76,7 +77,7 @@ class ViewRecord(Record):
     stretch_s: Span | None = None
     """The interval of a grid over any stretch of the video; None for the root grid and those below
     it."""
-    k: Cell = 0
+    k: Annotated[int, Field(ge=0, le=WIDEST_PX)] = 0
     """Cells in a row and in a column of such a grid; 0 for the others."""
     first: Cell = 0
     """The number of its first cell, where several sheets were shown at once."""
@@ -100,7 +101,7 @@ class ViewRecord(Record):
             key=view.key,
             path=(),
             dead=tuple(sorted(view.dead)),
-            stretch_s=(view.grid.start_s, view.grid.end_s),
+            stretch_s=view.grid.interval_s,
             k=view.grid.k,
             first=view.first,
         )
@@ -147,14 +148,14 @@ def _known_action(name: str) -> str:
     return name
 
 
+ACTION_SCHEMA = WithJsonSchema({"type": "string", "enum": action_names()})
+"""The JSON Schema of an action's name, in docs/trace.schema.json."""
+
+
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[
-        str,
-        AfterValidator(_known_action),
-        WithJsonSchema({"type": "string", "enum": action_names()}),
-    ]
+    name: Annotated[str, AfterValidator(_known_action), ACTION_SCHEMA]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None
@@ -343,6 +344,10 @@ class Look(Call):
     wanted_s: tuple[Span, ...]
     """The stretches that it asked to be seen next."""
 
+    def __post_init__(self) -> None:
+        if len(self.views) != len(self.intervals_s):
+            raise ValueError("each of its views needs one of its intervals_s")
+
     @property
     def steps_s(self) -> tuple[float, ...]:
         """The step in seconds of each sheet."""
@@ -465,8 +470,7 @@ class Stop(Event):
 
 
 KINDS: dict[str, type[Event]] = {
-    each.kind: each
-    for each in (*Event.__subclasses__(), *Call.__subclasses__())
-    if each is not Call
+    each.kind: each for each in (*Event.__subclasses__(), *Call.__subclasses__())
 }
 """The class of each kind of event."""
+del KINDS["call"]

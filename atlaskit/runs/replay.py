@@ -94,7 +94,10 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
         >>> ak.replay.memory(result.trace).scratchpad == result.evidence
         True
     """
-    return [Memory(), *memories(trace, upto)][-1]
+    at_end = Memory()
+    for each in memories(trace, upto):
+        at_end = each
+    return at_end
 
 
 def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:

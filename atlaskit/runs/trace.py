@@ -97,6 +97,10 @@ class Trace:
             lines = read_whole(path).split(b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
+        if len(lines) > limits.EVENTS:
+            raise InputError(
+                f"{path} has {len(lines):,} lines; a trace has at most {limits.EVENTS:,} events."
+            )
         events = list[Event]()
         has_header = False
         for number, line in enumerate(lines, start=1):
@@ -168,25 +172,27 @@ def parse_line(where: str, line: bytes) -> Any:
         raise InputError(
             f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault})."
         ) from error
-    if _is_nested_too_deeply(value):
-        raise InputError(
-            f"{where}, has more than {limits.NESTING} levels, so this is not a trace of atlaskit."
-        )
+    if fault := _excess(value):
+        raise InputError(f"{where}, has {fault}, so this is not a trace of atlaskit.")
     return value
 
 
-def _is_nested_too_deeply(value: Any) -> bool:
-    """Return whether a JSON value has more levels of lists and objects than `limits.NESTING`."""
+def _excess(value: Any) -> str:
+    """Return what a JSON value has too much of, in words; empty if it keeps to the limits."""
     level = [value]
     for _ in range(limits.NESTING):
-        below = list[Any]()
+        inner = list[Any]()
         for item in level:
             if isinstance(item, dict):
-                below += item.values()
+                inner += item.values()
             elif isinstance(item, list):
-                below += item
-        level = below
-    return bool(level)
+                inner += item
+            elif isinstance(item, int | float) and abs(item) > limits.NUMBER:
+                return f"a number beyond {limits.NUMBER:.0e}"
+        if not inner:
+            return ""
+        level = inner
+    return f"more than {limits.NESTING} levels"
 
 
 def _event(where: str, row: Any) -> Event:

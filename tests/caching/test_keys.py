@@ -28,6 +28,8 @@ def test_no_kind_takes_any_bytes(name: str) -> None:
     for entry in (b"\xff\xfe", b"[" * 100_000, b"{", b'"' + b"x" * 63):
         assert not is_valid(key, entry)
     assert not is_valid("unknown:1:" + "00" * 32, b"{}")
+    for kind, entry in {"moments": b"[1e999]", "answered": rb'["\ud800"]', "timing": b'{"a":NaN}'}.items():
+        assert not is_valid(recipe_key(kind, KINDS[kind].version), entry)
 
 
 def test_all_kinds_are_known_once_the_kit_is_imported() -> None:

@@ -52,6 +52,7 @@ def test_ask_a_served_model(film_file: Path, in_tmp: Path) -> None:
 def test_each_film_of_a_folder_has_a_row_and_the_same_line_asks_nothing_again(
     in_tmp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (in_tmp / "night").mkdir()
     names = ["0.mp4", "1.mp4"]
     for number, name in enumerate(names):
         make_video(in_tmp / "night" / name, frames=50, first=60 * number)

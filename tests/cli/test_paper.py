@@ -61,15 +61,14 @@ def test_its_cards_repeat_its_rows(data: Path, capsys: pytest.CaptureFixture[str
     with answering() as address:
         chosen = ["--method", "uniform", "video-rlm", "--traces", "runs", "--first", "1"]
         assert main([*LINE, "--model", address, "any-vlm", *chosen]) == 0
-        for system in ("uniform", "video-rlm", "uniform-1024-frames"):
-            for name in FILES:
-                rows = tables.load(f"out/{name}-{system}.csv")
-                assert Path(rows["trace"][0]).is_file()
-                assert main(["evaluate", "--like", f"out/{name}-{system}.csv.json", "--out", "again.csv"]) == 0
-                assert "no model calls paid now" in capsys.readouterr().out.replace(" 0 model", " no model")
-                again = tables.load("again.csv")
-                kept = ["id", "prediction", "score", "calls", "tokens"]
-                assert again[kept].equals(rows[kept]) and again.attrs["asked"] == rows.attrs["asked"]
+        for name, system in zip(FILES, ("video-rlm", "uniform-1024-frames"), strict=True):
+            rows = tables.load(f"out/{name}-{system}.csv")
+            assert Path(rows["trace"][0]).is_file()
+            assert main(["evaluate", "--like", f"out/{name}-{system}.csv.json", "--out", "again.csv"]) == 0
+            assert "no model calls paid now" in capsys.readouterr().out.replace(" 0 model", " no model")
+            again = tables.load("again.csv")
+            same = ["id", "prediction", "score", "calls", "tokens"]
+            assert again[same].equals(rows[same]) and again.attrs["asked"] == rows.attrs["asked"]
 
 
 def test_failures_are_asked_again_and_told_by_the_exit_status(

@@ -112,6 +112,8 @@ def test_a_failure_of_the_endpoint_is_not_the_models(loop: Loop, fault: Fault) -
     reply = vlm.complete(request())
     assert reply.usage.calls == 2 and reply.answer.cell in (3, 5)
     assert loop.bodies[0] == loop.bodies[1], "no correction is sent"
+    vlm.complete(request())
+    assert loop.bodies[2] == loop.bodies[0]
 
 
 PAGE = """# HELP vllm:prompt_tokens_total Number of prefill tokens processed.

@@ -139,6 +139,7 @@ TOOL = {"function": {"name": "pick", "arguments": ANSWER}}
 PAGES: dict[str, bytes] = {
     "events of several lines": streamed(*(f"data: {event}" for event in SEVERAL_LINES), END),
     "DONE without brackets": streamed(*PARTS, STOP, "data: DONE"),
+    "pings": streamed("data: ping", PARTS[0], "data: ping", PARTS[1], STOP, "event: ping", END),
     "a broken event": streamed(PARTS[0], "data: {broken", PARTS[1], STOP, END),
     "an error after the answer": streamed(*PARTS, STOP, 'data: {"error": {"message": "late"}}'),
     "a byte order mark": b"\xef\xbb\xbf" + json.dumps(WHOLE).encode(),
@@ -147,6 +148,7 @@ PAGES: dict[str, bytes] = {
     "a thought, then a tool call": json.dumps(body_of("<think>Hm.</think>", tool_calls=[TOOL])).encode(),
     "a legacy text": json.dumps({"choices": [{"text": ANSWER}]}).encode(),
     "a tool beside prose": json.dumps(body_of("I shall open it.", tool_calls=[TOOL])).encode(),
+    "the second choice": json.dumps({"choices": [{"message": {"content": ""}}, CHOICE]}).encode(),
     "choices as an object": json.dumps({"choices": CHOICE}).encode(),
     "an error beside the answer": json.dumps({**WHOLE, "error": {"message": "logging failed"}}).encode(),
 }

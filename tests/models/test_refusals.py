@@ -36,10 +36,12 @@ def error(message: str, **more: Any) -> dict[str, Any]:
 REFUSALS: dict[str, list[tuple[int, Any]]] = {
     "busy": [
         (400, {"message": "Rate exceeded"}),
+        (402, "Rate limit reached for requests per min"),
         (403, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."),
         (403, b"<html><title>Access denied | you are being rate limited (1015)</title></html>"),
         (404, "The deployment is scaling up from zero. Retry later."),
         (429, {}),
+        (429, "Quota exceeded for x/requests_per_base_model. Please submit a quota increase request."),
         (502, error("Provider returned error", code=429)),
         (503, "Service unavailable: the request queue is full"),
         (0, error("slow", code="rate_limit_exceeded")),
@@ -135,6 +137,7 @@ def test_a_quota_with_a_delay_is_a_rate_unless_it_is_of_a_day(details: list[Any]
     ("words", "cell"),
     [
         ("image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes", "no image exceeds 5 MB"),
+        ("At least one of the image dimensions exceed max allowed size: 2000 pixels", "one of 250, as no side"),
         ("Image too large: 2560x2560, the limit is 2048x2048 px", "one of 256, as no side may exceed 2,048 pixels"),
         ("image resolution exceeds 4 megapixels", "so that each image is smaller"),
     ],
@@ -181,6 +184,7 @@ ADAPTED: list[tuple[int, Any, dict[str, Any]]] = [
     (400, error("max_tokens must be at least 1, got -5000."), {}),
     (400, error("Invalid value at 'generation_config.response_schema': unknown type"), {"omits": ("response_format",)}),
     (400, error("stream is required to be true for this model"), {"stream": True}),
+    (400, error("This model only support stream mode, please enable the stream parameter"), {"stream": True}),
     (400, error("The model `x` does not exist; seed and temperature are unknown to it"), {}),
     (503, error("Unknown name seed"), {}),
 ]  # fmt: skip

@@ -25,15 +25,15 @@ from nano.teacher.teacher import Expert
 SETTINGS = {**teacher.SETTINGS, "traversal": "dfs"}
 
 
-def test_parse_goal_understands_every_category(world: World) -> None:
+def test_parse_goal_understands_every_category(taught: World) -> None:
     types = {}
-    for question in world.questions:
+    for question in taught.questions:
         parsed = goal_of(question)
         types[question.category] = parsed.type
         if question.category not in ("O3O", "T2O", "SUM"):
-            for event in world.targets(question):
+            for event in taught.targets(question):
                 midpoint_s = (event.start_s + event.end_s) / 2
-                assert parsed.matches(content_at(world.script, midpoint_s)), question.text
+                assert parsed.matches(content_at(taught.script, midpoint_s)), question.text
     assert len(types) == len(WRITERS)
 
 
@@ -67,10 +67,10 @@ class CheckedTeacher(Expert):
         return reply
 
 
-def test_teacher_uses_only_what_is_shown(world: World) -> None:
+def test_teacher_uses_only_what_is_shown(taught: World) -> None:
     """Events between the frames shown do not change a reply."""
-    for question in world.questions[:11]:
-        ask(world.drawn, question, vlm=CheckedTeacher(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
+    for question in taught.questions[:11]:
+        ask(taught.drawn, question, vlm=CheckedTeacher(taught.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
 
 
 @pytest.mark.long

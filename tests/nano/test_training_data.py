@@ -47,8 +47,8 @@ def test_examples_have_the_prompt_that_vllm_renders() -> None:
     assert template.render(messages=sent, add_generation_prompt=True) == render_chat(messages)
 
 
-def test_trajectories_label_every_cell(world: World) -> None:
-    groups = list(lessons(replace(world, questions=world.questions[:4]), slip=0.3, seed=1, subtitles=True))
+def test_trajectories_label_every_cell(taught: World) -> None:
+    groups = list(lessons(replace(taught, questions=taught.questions[:4]), slip=0.3, seed=1, subtitles=True))
     assert {example["step"] for group in groups for example in group["examples"]} >= {"task", "probe", "step", "review"}
     sizes = [len(values) for values in VALUES.values()]
     for group in groups:

@@ -15,6 +15,7 @@ from support.model_doubles import Babbler, Counting, Flaky
 from support.paths import ROOT
 from support.stand_ins import CHOICE, MASTER_AND_WORKER, Flat, run
 
+from atlaskit import limits
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
@@ -263,7 +264,8 @@ STOP = b'{"calls":1,"kind":"stop","round":0,"rounds":0,"stop":"calls","worker":n
         ("line 1, is not valid JSON", HEAD.decode().encode("utf-16")),
         ("line 1, names a trace of version 1; this atlaskit reads version 3.", b'{"atlaskit_trace":1}\n' + STOP),
         ("line 2, is not valid JSON", HEAD + b'{"data":NaN}'),
-        ("line 2: This 'stop' is invalid: Out of range", HEAD + STOP.replace(b"1", b"1e999")),
+        ("line 2, has a number beyond 2e+19", HEAD + STOP.replace(b"1", b"1e999")),
+        ("line 2, has a number beyond 2e+19", HEAD + STOP.replace(b"1", b"-1" + b"0" * 300)),
         ("line 2: This 'stop' is invalid: ", HEAD + STOP.replace(b"calls", b"\\ud800", 2)),
         ("line 2, has more than 32 levels", HEAD + b"[" * 100 + b"]" * 100),
         ("line 4, is no event that this atlaskit knows; it has no kind: '3'.", HEAD + STOP + b"\r\n" + b"3\n"),
@@ -279,6 +281,12 @@ def test_an_invalid_trace_is_refused_in_one_sentence(tmp_path: Path, sentence: s
         Trace.load(path)
     assert str(caught.value).startswith(f"{path}, line ")
     check_sentence(caught.value)
+
+
+def test_a_trace_of_too_many_events_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_bytes(HEAD + STOP * limits.EVENTS)
+    with pytest.raises(InputError, match="has at most 200,000 events"):
+        Trace.load(tmp_path / "run.jsonl")
 
 
 def test_unreadable_and_unwritable_files(tmp_path: Path) -> None:

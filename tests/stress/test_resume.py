@@ -198,11 +198,3 @@ def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(ru
     assert Cache(directory).verify() == {}
     one, joined = (table.drop(columns=OF_THE_RUN) for table in (tables.load(whole.out), merged(shards)))
     assert joined.to_csv(index=False) == one.to_csv(index=False), "the same bytes"
-
-
-def test_a_finished_run_makes_no_call_again(runner: Runner) -> None:
-    """The cache holds all that a replay needs before the results are written."""
-    job, directory = JOBS["oracle"], runner.new_directory()
-    whole = runner.run(job, directory)
-    again = runner.run(job, directory)
-    assert (again.code, again.out, again.answered) == (0, whole.out, ())

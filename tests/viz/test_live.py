@@ -138,23 +138,6 @@ def test_a_slow_picture_never_holds_the_text_back(cache: Cache, monkeypatch: pyt
     assert behind_s and max(behind_s) <= 2.0
 
 
-def test_a_slow_drawing_is_followed_by_a_short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A drawing of four seconds was followed by a pause of twenty."""
-    waits = list[float]()
-    clock = iter([0.0, 4.0, 4.0, 8.0])
-
-    class Over(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            waits.append(timeout or 0.0)
-            return len(waits) > 2
-
-    thread = DrawingThread(RecordingSurface(), Flat(), Cache(None), is_timed=True)
-    monkeypatch.setattr(thread, "_is_over", Over())
-    monkeypatch.setattr(live.time, "monotonic", lambda: next(clock))
-    thread._draw()
-    assert waits == [live.FIRST_S, 1.0, 1.0]
-
-
 def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,7 +220,7 @@ def _sheet_text(view: View) -> str:
     if not grid.is_uneven:
         every = f"one frame for every {seconds(grid.resolution_s)} s"
     return (
-        f"Cells {first}–{first + grid.size - 1}: {span_text(grid.start_s, grid.end_s)}, {grid.k} "
+        f"Cells {first}–{first + grid.size - 1}: {span_text(*grid.interval_s)}, {grid.k} "
         f"rows of {grid.k}, {every}{picked}. {films_text(view)}"
     ).rstrip()
 

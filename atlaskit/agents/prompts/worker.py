@@ -173,7 +173,7 @@ def _opening(call: StepCall) -> tuple[Message, ...]:
     state = observation.state
     region = "this stretch of"
     if observation.view.grid != state.region:
-        span = span_text(state.region.start_s, state.region.end_s)
+        span = span_text(*state.region.interval_s)
         region = f"{span} and went down from there, in"
     parts: list[str | Image] = [
         *sheet_parts(observation, call.question),

@@ -37,6 +37,7 @@ from atlaskit.models.serving.server import as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
+from atlaskit.video.folder import is_several
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.video import Sampling, Video
@@ -183,6 +184,10 @@ class Tools:
         settings = self.settings
         folders = self.settings.folders
         path = folders.resolve(file)
+        if is_several(path):  # a table could name files outside the folders
+            raise InputError(
+                f"{printable(str(path), 200)} is a list of other files: name a video file."
+            )
         lines: str | Path | None
         if not subtitles:
             lines = subtitles_beside(path)

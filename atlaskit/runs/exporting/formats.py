@@ -78,8 +78,8 @@ class Format:
 
     name: str
     """The name of the format, for `form=`."""
-    endings: tuple[str, ...]
-    """The endings of its file names, in small letters; the longest one that fits decides."""
+    ending: str
+    """The ending of its file names, in small letters; the longest one that fits decides."""
     type: str
     """The media type."""
     write: Callable[[Sequence[Passage], Context], bytes]
@@ -111,7 +111,7 @@ def _duration(context: Context) -> float | None:
 FORMATS = (
     Format(
         "csv",
-        (".csv",),
+        ".csv",
         "text/csv",
         lambda passages, _: tables.write_csv(passages),
         lambda text, _: tables.read_csv(text),
@@ -119,7 +119,7 @@ FORMATS = (
     ),
     Format(
         "tsv",
-        (".tsv",),
+        ".tsv",
         "text/tab-separated-values",
         lambda passages, _: tables.write_csv(passages, "\t"),
         lambda text, _: tables.read_csv(text),
@@ -127,7 +127,7 @@ FORMATS = (
     ),
     Format(
         "json",
-        (".json",),
+        ".json",
         "application/json",
         lambda passages, _: tables.write_json(passages),
         _read_json,
@@ -135,7 +135,7 @@ FORMATS = (
     ),
     Format(
         "vtt",
-        (".vtt",),
+        ".vtt",
         "text/vtt",
         lambda passages, _: editing.write_vtt(passages),
         lambda text, _: editing.read_vtt(text),
@@ -144,7 +144,7 @@ FORMATS = (
     ),
     Format(
         "edl",
-        (".edl",),
+        ".edl",
         "text/plain",
         lambda passages, context: editing.write_edl(passages, context.videos),
         lambda text, context: editing.read_edl(text, context.video, context.fps),
@@ -152,7 +152,7 @@ FORMATS = (
     ),
     Format(
         "otio",
-        (".otio",),
+        ".otio",
         "application/json",
         lambda passages, context: editing.write_otio(passages, context.videos),
         lambda text, _: editing.read_otio(text),
@@ -160,7 +160,7 @@ FORMATS = (
     ),
     Format(
         "losslesscut",
-        (".llc",),
+        ".llc",
         "application/json",
         lambda passages, context: editing.write_llc(passages, context.videos),
         lambda text, context: editing.read_llc(text, _duration(context)),
@@ -169,7 +169,7 @@ FORMATS = (
     ),
     Format(
         "elan",
-        (".eaf",),
+        ".eaf",
         "application/xml",
         lambda passages, context: coding.write_eaf(passages, context.videos),
         lambda text, _: coding.read_eaf(text),
@@ -178,7 +178,7 @@ FORMATS = (
     ),
     Format(
         "boris",
-        (".boris",),
+        ".boris",
         "application/json",
         lambda passages, context: coding.write_boris(passages, context.videos),
         lambda text, _: coding.read_boris(text),
@@ -186,7 +186,7 @@ FORMATS = (
     ),
     Format(
         "label-studio",
-        (".label-studio.json",),
+        ".label-studio.json",
         "application/json",
         lambda passages, context: coding.write_label_studio(passages, context.videos),
         _read_json,
@@ -194,7 +194,7 @@ FORMATS = (
     ),
     Format(
         "camtrap-dp",
-        ("observations.csv",),
+        "observations.csv",
         "text/csv",
         lambda passages, context: tables.write_observations(passages, context.began),
         lambda text, context: tables.read_observations(text, context.began),
@@ -202,8 +202,8 @@ FORMATS = (
     ),
 )
 """The formats. The documentation lists, like `lost`, which fields each one does not keep."""
-ENDINGS = tuple(ending for each in FORMATS for ending in each.endings)
-"""The file name endings that can be written and read."""
+ENDINGS = {each.ending: each for each in FORMATS}
+"""The formats by the endings of their file names."""
 
 
 def format_of(path: str | Path, form: str | None = None) -> Format:
@@ -220,12 +220,12 @@ def format_of(path: str | Path, form: str | None = None) -> Format:
             )
         return found
     name = Path(path).name.lower()
-    fitting = [(len(end), each) for each in FORMATS for end in each.endings if name.endswith(end)]
-    if not fitting:
+    endings = [ending for ending in ENDINGS if name.endswith(ending)]
+    if not endings:
         raise InputError(
             f"A file to export to ends in {', '.join(ENDINGS)}; got {printable(str(path), 200)}."
         )
-    return max(fitting, key=lambda pair: pair[0])[1]
+    return ENDINGS[max(endings, key=len)]
 
 
 def check(path: str | Path, recorded_at: RecordedAt | None) -> None:
@@ -244,7 +244,7 @@ def as_bytes(passages: Sequence[Passage], format_: Format, context: Context) -> 
         raise InputError("There is nothing to export: no answer, no evidence and no note.")
     names = videos_of(passages)
     if format_.is_of_one_video and len(names) > 1:
-        several = ", ".join(each.endings[0] for each in FORMATS if not each.is_of_one_video)
+        several = ", ".join(each.ending for each in FORMATS if not each.is_of_one_video)
         raise InputError(
             f"A file of {format_.name} is about one video, and these are {len(names)}: use one of "
             f"{several}."

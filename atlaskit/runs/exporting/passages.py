@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeGuard, get_args
 from atlaskit import limits
 from atlaskit.caching.keys import read_json
 from atlaskit.environment.grid import interval
-from atlaskit.environment.question import Question
+from atlaskit.environment.question import Question, Span
 from atlaskit.errors import InputError, printable
 from atlaskit.video.collection import Collection
 from atlaskit.video.video import Video
@@ -204,21 +204,20 @@ def question_of(passages: Iterable[Passage], text: str, *, label: str | None = N
         >>> ak.question_of(seen, "When is a fox in the picture?", label="Fox").answer
         ((60.0, 80.0),)
     """
-    passages = list(passages)
     wanted = None if label is None else one_line(label).casefold()
-    spans = sorted(
-        (each.start_s, each.end_s)
-        for each in passages
-        if each.start_s < each.end_s
-        and not each.is_whole
-        and wanted in (None, each.label.casefold())
-    )
-    if not spans:
-        had = ", ".join(sorted({each.label for each in passages if each.label})[:10]) or "none"
+    labels = set[str]()
+    spans_s = set[Span]()
+    for each in passages:
+        labels.add(each.label)
+        has_length = each.start_s < each.end_s and not each.is_whole
+        if has_length and wanted in (None, each.label.casefold()):
+            spans_s.add((each.start_s, each.end_s))
+    if not spans_s:
+        known = ", ".join(sorted(labels - {""})[:10]) or "none"
         raise InputError(
-            f"No passage of some length has the label {label!r}; the labels are: {had}."
+            f"No passage of some length has the label {label!r}; the labels are: {known}."
         )
-    return Question(text, kind="when", answer=tuple(dict.fromkeys(spans)), several=True)
+    return Question(text, kind="when", answer=tuple(sorted(spans_s)), several=True)
 
 
 def as_kind(name: object) -> PassageKind:

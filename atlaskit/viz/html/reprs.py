@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kinds
@@ -109,12 +110,11 @@ def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True)
     each = duration_text(grid.resolution_s)
     if grid.is_uneven:
         each = f"at most {each}"
-    parts = [
-        f"{grid.k}×{grid.k} cells of {each}",
-        span_text((grid.start_s, grid.end_s)),
-        *([f"depth {grid.depth}"] if has_depth else []),
-        *([f"dead cells (black): {listed(dead)}"] if dead else []),
-    ]
+    parts = [f"{grid.k}×{grid.k} cells of {each}", span_text((grid.start_s, grid.end_s))]
+    if has_depth:
+        parts.append(f"depth {grid.depth}")
+    if dead:
+        parts.append(f"dead cells (black): {listed(dead)}")
     return " · ".join(parts)
 
 
@@ -199,17 +199,19 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
     if not len(scratchpad):
         return no_evidence()
     shown = sorted(scratchpad.surest(MAX_ITEMS), key=lambda item: item.timestamp_s)
-    rows = (
-        (
-            untrusted(item.label, 8),
-            clock(item.timestamp_s),
-            span_text((item.start_s, item.end_s)),
-            percent(item.confidence),
-            untrusted(item.description, 300),
-            untrusted(item.subtitle, 200) if item.subtitle else "",
+    rows = list[tuple[str, ...]]()
+    for item in shown:
+        subtitle = untrusted(item.subtitle, 200) if item.subtitle else ""
+        rows.append(
+            (
+                untrusted(item.label, 8),
+                clock(item.timestamp_s),
+                span_text((item.start_s, item.end_s)),
+                percent(item.confidence),
+                untrusted(item.description, 300),
+                subtitle,
+            )
         )
-        for item in shown
-    )
     columns = ("label", "time", "cell", "confidence", "description", "subtitle")
     return card(
         table("Evidence in order of time", columns, rows),
@@ -219,14 +221,17 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
 
 def no_evidence(why: str = "") -> Html:
     """Return what takes the place of an empty scratchpad, and what the answer rests on instead."""
-    return paragraph(f"Evidence: {why}." if why else "There is no evidence.")
+    if not why:
+        return paragraph("There is no evidence.")
+    return paragraph(f"Evidence: {why}.")
 
 
 def observation(seen: Observation) -> Html:
     """Show the state, the requested frame or scan if any, the view, legal actions and subtitles."""
+    image = "" if seen.looking_at is None else lazy_image(seen.looking_at)
     return card(
         guarded("The state", lambda: _state_table(seen)),
-        lazy_image(seen.looking_at) if seen.looking_at is not None else "",
+        image,
         view(seen.view, SMALL_WIDTH_PX),
         guarded("The subtitles", lambda: _subtitle_table(seen)),
     )
@@ -264,17 +269,18 @@ def _state_table(seen: Observation) -> Html:
         ),
         ("legal actions", untrusted(actions or "none", 2_000)),
     ]
-    return fact_table(rows if not state.finished else [*rows, ("finished", True)])
+    if state.finished:
+        rows.append(("finished", True))
+    return fact_table(rows)
 
 
 def _subtitle_table(seen: Observation) -> str:
     lines = seen.subtitles
     if not lines:
         return paragraph("There are no subtitles in this interval.")
-    rows = (
-        (span_text((line.start_s, line.end_s)), untrusted(line.text, 200))
-        for line in lines[:MAX_LISTED]
-    )
+    rows = list[tuple[str, str]]()
+    for line in lines[:MAX_LISTED]:
+        rows.append((span_text((line.start_s, line.end_s)), untrusted(line.text, 200)))
     subtitles = table("Subtitles in this interval", ("time", "text"), rows)
     return card(subtitles, omitted(len(lines) - MAX_LISTED, "line"))
 
@@ -285,18 +291,20 @@ MAX_CHOICES = 40
 
 def result(result: Result) -> Html:
     """Show the answer, the choices with the frames cited for each, evidence, path and cost."""
-    evidence = [
-        evidence_image(result.sheet),
-        guarded("The evidence", lambda: evidence_table(result.evidence)),
-    ]
-    return card(
+    parts = [
         title("", result.question.text),
         guarded("The answer", lambda: fact_table(_answer_rows(result))),
-        guarded("The choices", lambda: _choice_table(result)) if result.question.choices else "",
-        *(evidence if len(result.evidence) else [no_evidence(result.without_evidence)]),
-        guarded("The path", lambda: _path(result)),
-        guarded("The cost", lambda: _cost_table(result)),
-    )
+    ]
+    if result.question.choices:
+        parts.append(guarded("The choices", lambda: _choice_table(result)))
+    if len(result.evidence):
+        parts.append(evidence_image(result.sheet))
+        parts.append(guarded("The evidence", lambda: evidence_table(result.evidence)))
+    else:
+        parts.append(no_evidence(result.without_evidence))
+    parts.append(guarded("The path", lambda: _path(result)))
+    parts.append(guarded("The cost", lambda: _cost_table(result)))
+    return card(*parts)
 
 
 def _answer_rows(result: Result) -> list[tuple[str, object]]:
@@ -319,7 +327,9 @@ def _answer_rows(result: Result) -> list[tuple[str, object]]:
         rows.append(("cited evidence", untrusted(cited)))
     if "caution" in result.settings:
         rows.insert(1, ("caution", untrusted(str(result.settings["caution"]), 2_000)))
-    stop = f"{result.stop}: {result.failure}" if result.failure else result.stop
+    stop = result.stop
+    if result.failure:
+        stop = f"{stop}: {result.failure}"
     rows.append(("stopped by", untrusted(f"{stop}, after {counted(result.rounds, 'round')}")))
     return rows
 
@@ -339,16 +349,20 @@ def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
     """
     judgements: dict[int, tuple[str, str, str]] = {}
     for event in trace:
-        if isinstance(event, Review | Decision):
-            judged = event.choices if isinstance(event, Review) else event.answer.get("weighed")
-            source = "decision" if isinstance(event, Decision) else f"review of round {event.round}"
-            for each in judged if isinstance(judged, list) else ():
-                if isinstance(each, dict) and isinstance(each.get("choice"), int):
-                    cited = (
-                        cited_frames(each.get(side)) or "none"
-                        for side in ("supporting", "contradicting")
-                    )
-                    judgements[each["choice"]] = (*cited, source)  # type: ignore[assignment]
+        judged: object = None
+        if isinstance(event, Review):
+            judged = event.choices
+            source = f"review of round {event.round}"
+        elif isinstance(event, Decision):
+            judged = event.answer.get("weighed")
+            source = "decision"
+        if not isinstance(judged, list):
+            continue
+        for each in judged:
+            if isinstance(each, dict) and isinstance(each.get("choice"), int):
+                supporting = cited_frames(each.get("supporting")) or "none"
+                contradicting = cited_frames(each.get("contradicting")) or "none"
+                judgements[each["choice"]] = (supporting, contradicting, source)
     return judgements
 
 
@@ -390,7 +404,7 @@ def _path(result: Result) -> Html:
 
 def _cost_table(result: Result) -> Html:
     names = ("calls", "prompt", "cached", "image", "completion", "effective")
-    rows = [(row["role"], *(row[name] for name in names)) for row in result.costs()]
+    rows = list(map(itemgetter("role", *names), result.costs()))
     caption = "Calls and tokens by role, including replies from the cache"
     spent = result.spent
     paid = (

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.intervals import check_columns
 from atlaskit.runs import replay
 from atlaskit.runs.events import Look, Report, Step
+from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.plots.series import interval_over
 from atlaskit.viz.plots.style import (
@@ -161,20 +163,17 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     seen = shaded(result.coverage, MAX_PARTS)
     spans = [part[:2] for part in seen]
     shades = [part[2] for part in seen]
-    coverage = [Lane("seen", spans, shades=shades, colour=categorical(0))] if seen else []
-    lanes = [
-        evidence,
-        *coverage,
-        *visits,
-        Lane("dead zones", result.dead_zones.intervals, colour=DEAD),
-    ]
+    lanes = [evidence]
+    if seen:
+        lanes.append(Lane("seen", spans, shades=shades, colour=categorical(0)))
+    lanes += visits
+    lanes.append(Lane("dead zones", result.dead_zones.intervals, colour=DEAD))
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         told = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
-        filled = " · filled: evidence was added"
-        if is_by_visit:
-            filled = ""
-        ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}{told}")
+        form = "h:min:s" if duration_s > 3600 else "min:s"
+        filled = "" if is_by_visit else " · filled: evidence was added"
+        ax.set_xlabel(f"time in the video ({form}){filled}{told}")
         set_title(ax, _title(result))
     return ax
 
@@ -194,7 +193,7 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
     before, after = (
         with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones
     )
-    rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
+    rounds = counted(result.rounds, "round")
     captions = (
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
         f"(b) After {rounds}: {len(after.dead)} cells black",
@@ -230,9 +229,8 @@ def _worker_lanes(result: Result) -> list[Lane]:
     lanes = list[Lane]()
     for worker in sorted({report.worker or 0 for report in reports}):
         own = [report for report in reports if (report.worker or 0) == worker]
-        filled, outlined = (
-            [each.interval_s for each in own if bool(each.kept) is kept] for kept in (True, False)
-        )
+        filled = [report.interval_s for report in own if report.kept]
+        outlined = [report.interval_s for report in own if not report.kept]
         lanes.append(Lane(f"worker {worker}", filled, outlined, colour=beside_truth(worker)))
     return lanes
 
@@ -249,16 +247,21 @@ def _draw_intervals(ax: Axes, result: Result) -> str:
         ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
     for start_s, end_s in result.intervals:
         ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6)
-    truth = ""
+    legend = ""
     if result.question.evidence_s:
-        truth = " · green: the truth"
-    return f"{truth}{' · hatched: the answer' if result.intervals else ''}"
+        legend += " · green: the truth"
+    if result.intervals:
+        legend += " · hatched: the answer"
+    return legend
 
 
 def _visit_lane(report: Report, steps: Sequence[Step | Look]) -> Lane:
     start_s, end_s = report.interval_s
-    times_s = [item.timestamp_s for step in steps for item in step.found]
-    found = [(time_s, "") for time_s in times_s if start_s <= time_s < end_s]
+    found = list[tuple[float, str]]()
+    for step in steps:
+        for item in step.found:
+            if start_s <= item.timestamp_s < end_s:
+                found.append((item.timestamp_s, ""))
     name = f"round {report.round}, worker {report.worker}"
     colour = beside_truth(report.worker or 0)
     return Lane(name, filled=[report.interval_s], moments=found, colour=colour)
@@ -353,9 +356,9 @@ def _draw_framed(ax: Axes, view: View, truth: Collection[Span]) -> None:
             is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
             row, column = divmod(cell.index, k)
             corner = (column * width / k + 3, row * height / k + 3)
-            look: dict[str, Any] = (
-                {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
-            )
+            look: dict[str, Any] = {"lw": 1.2, "ls": (0, (3, 3))}
+            if is_shown:
+                look = {"lw": 2.0, "ls": "-"}
             size = (width / k - 6, height / k - 6)
             ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
 
@@ -439,15 +442,13 @@ def resolutions(
             f"{marked_s}."
         )
     auto_depths = [sub_second_depth(duration_s, k) for duration_s in marked_s]
-    finest_s = [
-        resolution_s(duration_s, k, depth)
-        for duration_s, depth in zip(marked_s, auto_depths, strict=True)
-    ]
-    depths = range(max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1))
-    names = {depth: f"depth {depth}" if depth else "depth 0, the root" for depth in depths}
-    points = [
-        (names[depth], each, resolution_s(each, k, depth)) for depth in depths for each in marked_s
-    ]
+    finest_s = list(map(resolution_s, marked_s, repeat(k), auto_depths))
+    count = max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1)
+    names = ["depth 0, the root", *(f"depth {depth}" for depth in range(1, count))]
+    points = list[tuple[str, float, float]]()
+    for depth, name in enumerate(names):
+        for each in marked_s:
+            points.append((name, each, resolution_s(each, k, depth)))
     table = pd.DataFrame(points, columns=["depth", "duration_s", "cell_s"])
     with styled_axes(ax, RESOLUTIONS_IN) as ax:
         shared: dict[str, Any] = {
@@ -484,5 +485,5 @@ def resolutions(
         ax.yaxis.set_major_formatter("{x:g}")
         ax.set(xlabel="video duration T, and below it D_max", ylabel="resolution, Δt (s)")
         ax.legend(loc="upper left")
-        label_ends(ax, list(names.values()))
+        label_ends(ax, names)
     return ax

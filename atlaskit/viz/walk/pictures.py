@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import islice, repeat
 
 from PIL import Image
 
@@ -45,15 +46,13 @@ from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text, shrink_jpeg
 from atlaskit.viz.html.reprs import grid_description
 from atlaskit.viz.walk.places import FindingSteps, cells_over, grid_of_view, moments_of
-from atlaskit.viz.walk.source import RunSource
+from atlaskit.viz.walk.source import MAX_K, RunSource
 
 ACTED, TRUE, CITED, ERASED = "acted", "true", "cited", "erased"
 """Why a cell is outlined: an agent acted on it, it holds the answer, the answer cites it, or it is
 erased evidence."""
 MAX_MARKS = 256
 """Most outlines in one image."""
-MAX_CELLS = 65_536
-"""Most cells of a grid that are outlined; a trace may name any k."""
 
 Mark = tuple[float, float, float, float, str, str]
 """Left, top, width and height as shares of the image; a text in the corner; why it is outlined."""
@@ -79,27 +78,25 @@ class Marker:
         """
         sheet = getattr(event, "sheet", None)
         if view is not None:
-            return list(self._of_view(event, view))[:MAX_MARKS]
+            return list(islice(self._of_view(event, view), MAX_MARKS))
         if what == "sheet" and isinstance(sheet, SheetRecord):
             return list(self._of_sheet(event, sheet))[:MAX_MARKS]
         return []
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
         k = view.k or self._run.k
-        grid = grid_of_view(view, self._run)
-        if k is None:
+        if k is None or k > MAX_K:
             return
-        cells = range(min(k * k, MAX_CELLS))
+        grid = grid_of_view(view, self._run)
+        true = set[int]()
         if grid is not None:
-            over = dict.fromkeys(
-                cell for moment in self._moments for cell in cells_over(moment, grid)
-            )
-            yield from (_box(cell, (k, k), "", TRUE) for cell in over if cell in cells)
-        yield from (
-            _box(cell, (k, k), text, ACTED)
-            for cell, text in self._acted_on(event, grid)
-            if cell in cells
-        )
+            for moment in self._moments:
+                true.update(cells_over(moment, grid))
+        for cell in sorted(true):
+            yield _box(cell, (k, k), "", TRUE)
+        for cell, text in self._acted_on(event, grid):
+            if cell < k * k:
+                yield _box(cell, (k, k), text, ACTED)
 
     def _acted_on(self, event: Event, grid: Grid | None) -> Iterator[tuple[int, str]]:
         """Yield the cells of a grid that an event is about, each with a text."""
@@ -108,11 +105,13 @@ class Marker:
                 cells = action.all_cells
                 labels = [f"[{item.label}]" for item in event.found]
                 word = _WORDS.get(action.name, action.direction or "")
-                texts = labels if len(labels) == len(cells) else [word] * len(cells)
+                texts = [word] * len(cells)
+                if len(labels) == len(cells):
+                    texts = labels
                 yield from zip(cells, texts, strict=True)
             case Probe(scores=scores):
-                best = sorted(scores.items(), key=lambda scored: -scored[1])
-                yield from ((cell, f"{score:.2g}") for cell, score in best)
+                for cell, score in sorted(scores.items(), key=lambda scored: -scored[1]):
+                    yield cell, f"{score:.2g}"
             case Review(queued=paths):
                 yield from dict.fromkeys((path[0], "next") for path in paths if path)
             case Cite(found=found) | Plan(found=found) | Look(found=found):
@@ -124,17 +123,12 @@ class Marker:
                         )
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
-        about = [
-            (label, "", TRUE)
-            for label in sheet.labels
-            if self._is_true(self._findings.time_of(label))
-        ]
+        true = filter(lambda label: self._is_true(self._findings.time_of(label)), sheet.labels)
+        about = [(label, "", TRUE) for label in true]
         if isinstance(event, Review):
-            about += [(label, "erased", ERASED) for label in event.erased]
+            about += zip(event.erased, repeat("erased"), repeat(ERASED))
         if isinstance(event, Decision | Vote):
-            about += [
-                (label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))
-            ]
+            about += zip(dict.fromkeys(cited_labels(event.answer)), repeat("cited"), repeat(CITED))
         for label, text, why in about:
             if label in sheet.labels:
                 yield _box(sheet.labels.index(label), squared(len(sheet.labels)), text, why)
@@ -204,14 +198,18 @@ def pictures(run: RunSource) -> Pictures:
     found = Pictures()
     marker = Marker(run)
     labels = [item.label for item in run.evidence]
-    drawn = {} if run.video is None else _drawn_again(found, run, run.video)
+    drawn = dict[tuple[int, str, str], LazyImage]()
+    if run.video is not None:
+        drawn = _drawn_again(found, run, run.video)
     for place, event in enumerate(run.trace):
         for what, view, key, description in _images_named_by(event, run):
             picture = drawn.get((place, what, key))
             if picture is None and run.video is not None:
                 continue
             cached = DrawnImage(None, _cache_reader(key, run))
-            shown = cached if picture is None else DrawnImage(picture.size, picture.jpeg)
+            shown = cached
+            if picture is not None:
+                shown = DrawnImage(picture.size, picture.jpeg)
             image = found.add(key, shown)
             description = plain_text(description, 1_000)
             found.by_event[place].append(

@@ -39,7 +39,7 @@ from atlaskit.runs.events import (
 from atlaskit.runs.narrate import agent, counted, span_text
 from atlaskit.runs.replay import views_of
 from atlaskit.runs.trace import Trace
-from atlaskit.viz.walk.source import RunSource
+from atlaskit.viz.walk.source import MAX_K, RunSource
 
 
 def places(trace: Trace) -> Iterator[int]:
@@ -115,9 +115,12 @@ def grid_of_view(view: ViewRecord, run: RunSource) -> Grid | None:
     if view.stretch_s is None:
         return grid_of(_path(view.path, view.shift), run)
     try:
-        return Grid(*view.stretch_s, view.k)
+        grid = Grid(*view.stretch_s, view.k)
     except InputError:  # a trace may name any stretch
         return None
+    if view.k > MAX_K or grid.resolution_s <= 0:
+        return None
+    return grid
 
 
 def path_of(event: Event) -> list[int] | None:
@@ -135,7 +138,10 @@ def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
     if not shift:
         return list(cells)
     depth, number = shift
-    return [*cells[:depth], -1 - 2 * number if number > 0 else 2 * number, *cells[depth:]]
+    mark = 2 * number
+    if number > 0:
+        mark = -1 - 2 * number
+    return [*cells[:depth], mark, *cells[depth:]]
 
 
 def regions(run: RunSource) -> list[dict[str, Any]]:
@@ -156,16 +162,21 @@ def regions(run: RunSource) -> list[dict[str, Any]]:
 
 def _paths_named_by(event: Event) -> Iterable[Path]:
     path = path_of(event)
-    paths = [path] if path is not None else []
+    paths = list[list[int]]()
+    if path is not None:
+        paths.append(path)
     if isinstance(event, Assign):
-        paths += [_path(assignment.path, assignment.shift) for assignment in event.sorties]
+        for sortie in event.sorties:
+            paths.append(_path(sortie.path, sortie.shift))
     return [tuple(each) for each in paths if len(each) <= MAX_DEPTH]
 
 
 def _describe(path: Path, run: RunSource) -> dict[str, Any]:
     name = f"whole {run.scope}"
-    if path:
-        name = "between its frames" if path[-1] < 0 else f"cell {path[-1]:,}"
+    if path and path[-1] < 0:
+        name = "between its frames"
+    elif path:
+        name = f"cell {path[-1]:,}"
     grid = grid_of(path, run)
     if grid is None:
         return {"told": name, "holds": "", "span": None}
@@ -188,14 +199,15 @@ def grid_of(path: Sequence[int] | None, run: RunSource) -> Grid | None:
     """
     if path is None or run.within is None or run.k is None or len(path) > MAX_DEPTH:
         return None
-    moved = next((place for place, cell in enumerate(path) if cell < 0), None)
-    shift: Shift = (
-        ()
-        if moved is None
-        else (moved, path[moved] // 2 if path[moved] % 2 == 0 else -1 - path[moved] // 2)
-    )
+    shift: Shift = ()
+    cells = tuple(cell for cell in path if cell >= 0)
+    if len(cells) < len(path):
+        depth = next(place for place, cell in enumerate(path) if cell < 0)
+        number = path[depth] // 2
+        if path[depth] % 2:
+            number = -1 - number
+        shift = (depth, number)
     try:
-        cells = tuple(cell for cell in path if cell >= 0)
         return Grid(*run.within, run.k, cells, shift, run.edges_s)
     except InputError:  # the path names a cell that does not exist
         return None
@@ -220,8 +232,9 @@ class Sight(NamedTuple):
 
 def moments_of(run: RunSource) -> tuple[Span, ...]:
     """Return the moments that hold the answer, each once, in order; none if they are not known."""
-    known = () if run.question is None else run.question.evidence_s
-    return tuple(sorted(dict.fromkeys(known)))[:MAX_MOMENTS]
+    if run.question is None:
+        return ()
+    return tuple(sorted(set(run.question.evidence_s)))[:MAX_MOMENTS]
 
 
 def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
@@ -230,7 +243,9 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     There is nothing to tell of a method that keeps no evidence and shows no grid.
     """
     moments = moments_of(run)
-    grids = list(_grids(run)) if moments else []
+    if not moments:
+        return []
+    grids = list(_grids(run))
     if not grids and not run.evidence:
         return []
     is_exact = run.settings.get("sampling", "midpoint") == "midpoint"
@@ -256,16 +271,17 @@ def _row(
                 f"; the deepest grid over it is at depth {sight.grid.depth} (cell {cell}, step "
                 f"{sight.step})"
             )
-        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over and over[
-            0
-        ].step
+        step = None if over is None else over[0].step
+        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", step
     sight, cell = found
     shown = "a cell that covers it was shown"
     if is_exact:
         shown = "it was shown"
     place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
     dropped = _reported(moment, run)
-    fate = "not reported" if dropped is None else f"reported as [{dropped}] but not kept"
+    fate = "not reported"
+    if dropped is not None:
+        fate = f"reported as [{dropped}] but not kept"
     return (
         f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}.",
         sight.step,
@@ -274,8 +290,11 @@ def _row(
 
 def _reported(moment: Span, run: RunSource) -> str | None:
     """Return the label of a frame of a moment that was evidence once; None if there was none."""
-    items = (item for report in run.trace.of(Report) for item in report.kept)
-    return next((item.label for item in items if moment[0] <= item.timestamp_s < moment[1]), None)
+    for report in run.trace.of(Report):
+        for item in report.kept:
+            if moment[0] <= item.timestamp_s < moment[1]:
+                return item.label
+    return None
 
 
 def _grids(run: RunSource) -> Iterator[Sight]:
@@ -283,21 +302,16 @@ def _grids(run: RunSource) -> Iterator[Sight]:
     for step, event in enumerate(run.trace):
         for view in views_of(event):
             grid = grid_of_view(view, run)
+            who = "the Master" if event.worker is None else agent(event)
             if grid is not None:
-                yield Sight(
-                    grid,
-                    frozenset(view.dead),
-                    step,
-                    "the Master" if event.worker is None else agent(event),
-                )
+                yield Sight(grid, frozenset(view.dead), step, who)
 
 
 def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
     """Return the deepest grid, the first of several, with a cell over a moment, and the cell."""
+    cells_of = cells_showing if is_exact else cells_over
     for sight in sorted(grids, key=lambda sight: sight.grid.resolution_s):
-        for cell in (
-            cells_showing(moment, sight.grid) if is_exact else cells_over(moment, sight.grid)
-        ):
+        for cell in cells_of(moment, sight.grid):
             if cell not in sight.dead:
                 return sight, cell
     return None
@@ -316,11 +330,18 @@ def shaded(coverage: Coverage, most: int) -> list[tuple[float, float, float]]:
 
 def cells_showing(moment: Span, grid: Grid) -> range:
     """Return the cells of a grid whose midpoints lie in a moment."""
-    first, last = ((time_s - grid.start_s) / grid.resolution_s - 0.5 for time_s in moment)
-    return range(max(0, math.ceil(first)), min(grid.size, math.ceil(last)))
+    first, last = _positions(moment, grid)
+    return range(max(0, math.ceil(first - 0.5)), min(grid.size, math.ceil(last - 0.5)))
 
 
 def cells_over(moment: Span, grid: Grid) -> range:
     """Return the cells of a grid that overlap a moment."""
-    first, last = ((time_s - grid.start_s) / grid.resolution_s for time_s in moment)
+    first, last = _positions(moment, grid)
     return range(max(0, math.floor(first)), min(grid.size, math.ceil(last)))
+
+
+def _positions(moment: Span, grid: Grid) -> tuple[float, float]:
+    """Return where the part of a moment within a grid begins and ends, in cells."""
+    start_s = max(moment[0], grid.start_s)
+    end_s = min(moment[1], grid.end_s)
+    return (start_s - grid.start_s) / grid.resolution_s, (end_s - grid.start_s) / grid.resolution_s

@@ -27,7 +27,7 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 
-MAX_K = 1_000
+MAX_K = 256
 """Most cells per side of a grid in a run that is shown; a trace may name any."""
 
 
@@ -106,7 +106,9 @@ class RunSource:
     def stop(self) -> str:
         """What stopped the run; empty if the trace does not tell."""
         stops = self.trace.of(Stop)
-        return plain_text(stops[-1].stop if stops else "", 80)
+        if not stops:
+            return ""
+        return plain_text(stops[-1].stop, 80)
 
     @cached_property
     def memory(self) -> replay.Memory:
@@ -171,7 +173,8 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
     Raises:
         InputError: `run` is of another type, or the file holds no run.
     """
-    video = None if video is None else as_video(video, cache)
+    if video is not None:
+        video = as_video(video, cache)
     if isinstance(run, Result):
         return RunSource(run, run.trace, video or run.sheet.video, cache or run.sheet.cache)
     if not isinstance(run, Trace | str | Path):

@@ -94,8 +94,9 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
     for index, (event, place) in enumerate(
         zip(trace.events[:max_steps], places(trace), strict=False)
     ):
-        ending = [("result", run.answer_line)] if isinstance(event, Stop) else []
-        told = [*ending, ("summary", summary(event)), *details(event, run.question)]
+        said = [("summary", summary(event)), *details(event, run.question)]
+        if isinstance(event, Stop):
+            said.insert(0, ("result", run.answer_line))
         yield {
             "round": event.round,
             "who": agent(event),
@@ -111,7 +112,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "change": _change(event),
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
-            "said": _bounded([(name, text, None) for name, text in told], max_chars),
+            "said": _bounded([(name, text, None) for name, text in said], max_chars),
             "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
             "saw": found.by_event[index],
@@ -170,10 +171,10 @@ def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
 
 def _search_task(run: RunSource) -> str:
     """Return the search task of a run; the question where the Master set none."""
-    question = "" if run.question is None else run.question.text
-    return next(
-        (event.search_task for event in run.trace if isinstance(event, Task | Plan)), question
-    )
+    for event in run.trace:
+        if isinstance(event, Task | Plan):
+            return event.search_task
+    return "" if run.question is None else run.question.text
 
 
 def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
@@ -215,8 +216,9 @@ def _cost(event: Event) -> str:
     if not isinstance(event, Call | Failure):
         return ""
     usage = event.usage
-    about = "about " if usage.estimated else ""
-    prompt = f"{about}{usage.prompt_tokens:,} prompt tokens"
+    prompt = f"{usage.prompt_tokens:,} prompt tokens"
+    if usage.estimated:
+        prompt = f"about {prompt}"
     details = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
     thought = ""
     if usage.reasoning_tokens:
@@ -230,9 +232,8 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
     for item in merged_in(event):
         yield "evidence added", item_text(item), findings.of(item.timestamp_s)
     if isinstance(event, Review):
-        yield from (
-            ("evidence erased", f"[{label}]", findings.of_label(label)) for label in event.erased
-        )
+        for label in event.erased:
+            yield "evidence erased", f"[{label}]", findings.of_label(label)
     if isinstance(event, Report | Review) and event.dead_s:
         yield "ruled out now", spans_text(event.dead_s), None
 
@@ -262,12 +263,12 @@ def setting_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     Args:
         settings: The settings that the trace of the run begins with.
     """
-    order = {name: place for place, name in enumerate(NAMES)}
-    known = sorted(settings, key=lambda name: (order.get(name, len(order)), name))[:MAX_SETTINGS]
-    return [
-        (plain_text(NAMES.get(name, name.replace("_", " ")), 80), _text(settings[name]))
-        for name in known
-    ]
+    first = [name for name in NAMES if name in settings]
+    rows = list[tuple[str, str]]()
+    for name in [*first, *sorted(settings.keys() - NAMES.keys())][:MAX_SETTINGS]:
+        title = NAMES.get(name, name.replace("_", " "))
+        rows.append((plain_text(title, 80), _text(settings[name])))
+    return rows
 
 
 def _text(value: Any) -> str:
@@ -275,11 +276,10 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        parts = [
-            f"{str(name).replace('_', ' ')} {_text(part)}"
-            for name, part in value.items()
-            if part is not None
-        ]
+        parts = list[str]()
+        for name, part in value.items():
+            if part is not None:
+                parts.append(f"{str(name).replace('_', ' ')} {_text(part)}")
         return plain_text(", ".join(sorted(parts)) or "none", 600)
     if isinstance(value, list):
         return plain_text(", ".join(map(_text, value)) or "none", 600)
@@ -297,9 +297,11 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     findings = FindingSteps(run.trace)
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
     truth = truth_rows(run, findings)
-    notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
+    notes = list[str]()
     if "caution" in run.settings:
-        notes.insert(0, plain_text(str(run.settings["caution"]), 600))
+        notes.append(plain_text(str(run.settings["caution"]), 600))
+    if found.problem:
+        notes.append(plain_text(f"Images are missing: {found.problem}", 600))
     if run.coverage is not None and run.trace.of(Plan):
         notes.append(f"Seen: {run.coverage}.")
     if omitted:
@@ -321,9 +323,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
             for item in evidence[:MAX_EVIDENCE]
         ],
         "moments": [list(moment) for moment in moments_of(run)],
-        "found": [
-            (text, step if step is not None and step < count else None) for text, step in truth
-        ],
+        "found": [(text, _shown_step(step, count)) for text, step in truth],
         "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),
@@ -340,11 +340,9 @@ def _name(settings: Mapping[str, Any]) -> str:
     """Return the method and model of a run, and the model's parameters."""
     parts = [str(settings[name]) for name in ("method", "model") if settings.get(name)]
     parameters = settings.get("parameters")
-    parts += (
-        [f"{name} {value}" for name, value in parameters.items()]
-        if isinstance(parameters, dict)
-        else []
-    )
+    if isinstance(parameters, dict):
+        for name, value in parameters.items():
+            parts.append(f"{name} {value}")
     return " · ".join(parts) or "unknown method"
 
 
@@ -352,6 +350,13 @@ def _link(
     item: Evidence, video: Video | None, step: int | None, count: int
 ) -> tuple[str, int | None]:
     """Return a line of text for an item of evidence, and the step that found it if it is shown."""
-    where = clock(item.timestamp_s) if video is None else moment_in_words(video, item.timestamp_s)
+    where = clock(item.timestamp_s)
+    if video is not None:
+        where = moment_in_words(video, item.timestamp_s)
     text = plain_text(f"[{item.label}] {where} {item.description}", 160)
-    return text, step if step is not None and step < count else None
+    return text, _shown_step(step, count)
+
+
+def _shown_step(step: int | None, count: int) -> int | None:
+    """Return a step if it is among the `count` that are shown, else None."""
+    return step if step is not None and step < count else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +183,10 @@ class RunTable(PageOwner):
 
     def _send_news(self) -> None:
         """Send the rows if the file has changed; those that the page has keep their places."""
-        if self._path is None or (written := tables.newest(self._path)) == self._written:
+        if self._path is None:
+            return
+        written = tables.newest(self._path)
+        if written == self._written:
             return
         try:
             rows = tables.load(written[0])
@@ -209,10 +211,9 @@ class RunTable(PageOwner):
     def _send_rows(self, is_other: bool = False) -> None:
         """Send the rows to the page in batches; `is_other` says that the page had other ones."""
         count = min(len(self.rows), MAX_ROWS)
+        notes = list[str]()
         if count < len(self.rows):
-            notes = [f"The last {len(self.rows) - count:,} rows are not shown."]
-        else:
-            notes = []
+            notes.append(f"The last {len(self.rows) - count:,} rows are not shown.")
         if self._path not in (None, self._written[0]):
             notes.append("The evaluation is not finished; more rows come as they are written.")
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]
@@ -227,7 +228,7 @@ class RunTable(PageOwner):
         marked = _with_marks(self.rows)[self._offered]
         for first in range(0, count, BATCH):
             batch = marked.iloc[first : min(first + BATCH, count)]
-            values = [[_plain(value) for value in row] for row in batch.itertuples(index=False)]
+            values = [list(map(_plain, row)) for row in batch.itertuples(index=False)]
             self.send({"is": "rows", "first": first, "rows": values})
 
     def _filters(self) -> list[str]:
@@ -278,17 +279,10 @@ class RunTable(PageOwner):
         """Return the static picture: the first rows."""
         count = len(self.rows)
         outcomes = self.rows["outcome"].value_counts()
-        caption = (
-            f"{counted(count, 'row')}: "
-            f"{', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
-        )
-        first = islice(_with_marks(self.rows)[[*self.columns]].itertuples(index=False), STATIC_ROWS)
-        plain = ([_plain(value) for value in row] for row in first)
-        shown = table(
-            caption,
-            self.columns,
-            ([untrusted(x) if isinstance(x, str) else x for x in row] for row in plain),
-        )
+        numbers = ", ".join(f"{number:,} {name}" for name, number in outcomes.items())
+        first = _with_marks(self.rows)[[*self.columns]].head(STATIC_ROWS)
+        rows = [list(map(_cell, row)) for row in first.itertuples(index=False)]
+        shown = table(f"{counted(count, 'row')}: {numbers}", self.columns, rows)
         means = guarded("The accuracy", lambda: paragraph(f"All rows: {means_text(self.rows)}."))
         return card(shown, omitted(count - STATIC_ROWS, "row"), means)
 
@@ -300,9 +294,8 @@ def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
     """Return what tells each row from all others: KEY_COLUMNS, and how often they came before."""
     seen = Counter[tuple[object, ...]]()
     keys = list[tuple[object, ...]]()
-    for values in rows[[name for name in KEY_COLUMNS if name in rows.columns]].itertuples(
-        index=False, name=None
-    ):
+    named = [name for name in KEY_COLUMNS if name in rows.columns]
+    for values in rows[named].itertuples(index=False, name=None):
         keys.append((*values, seen[values]))
         seen[values] += 1
     return keys
@@ -320,8 +313,10 @@ def _outcomes(rows: pd.DataFrame) -> list[str]:
             outcomes.append("failed")
         elif score != score:  # NaN is not itself
             outcomes.append("answered")
+        elif right:
+            outcomes.append("right")
         else:
-            outcomes.append("right" if right else "wrong")
+            outcomes.append("wrong")
     return outcomes
 
 
@@ -329,13 +324,18 @@ def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in which answers without evidence are marked, where rows tell of evidence."""
     if not {"answer", "evidence"} <= set(rows.columns):
         return rows
-    pairs = zip(rows["answer"], rows["evidence"], strict=True)
-    return rows.assign(
-        answer=[
-            f"{answer} {WITHOUT_EVIDENCE}" if count == 0 and _plain(answer) else answer
-            for answer, count in pairs
-        ]
-    )
+    answers = list[Any]()
+    for answer, count in zip(rows["answer"], rows["evidence"], strict=True):
+        if count == 0 and _plain(answer):
+            answer = f"{answer} {WITHOUT_EVIDENCE}"
+        answers.append(answer)
+    return rows.assign(answer=answers)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value for a table of HTML."""
+    plain = _plain(value)
+    return untrusted(plain) if isinstance(plain, str) else plain
 
 
 def _plain(value: Any) -> Any:

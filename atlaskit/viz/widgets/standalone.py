@@ -209,7 +209,10 @@ class _Socket(_Guarded, WebSocketHandler):
     def open(self, *_: str, **__: str) -> None:
         left: list[bridge.PageOwner] = self.settings["left"]
         # A page takes up what one before it left: a question that goes on, or how it ended.
-        self._widget = left.pop() if left else self.settings["make"]()
+        if left:
+            self._widget = left.pop()
+        else:
+            self._widget = self.settings["make"]()
         self._receive = self._widget.attach(self._send)
 
     def on_close(self) -> None:

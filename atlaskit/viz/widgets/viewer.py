@@ -196,11 +196,11 @@ class TraceViewer(PageOwner):
         Raises:
             InputError: A file holds no run, or the two runs have different questions.
         """
-        video = None if video is None else as_video(video, cache)
-        self.runs = (
-            open_run(run, video, cache),
-            *([] if other is None else [open_run(other, video, cache)]),
-        )
+        if video is not None:
+            video = as_video(video, cache)
+        self.runs: tuple[RunSource, ...] = (open_run(run, video, cache),)
+        if other is not None:
+            self.runs += (open_run(other, video, cache),)
         asked = {
             (run.question.text, run.question.choices)
             for run in self.runs
@@ -219,15 +219,14 @@ class TraceViewer(PageOwner):
 
     def _repr_html_(self) -> Html:
         """Return the static picture: the display of each run."""
-        records = [run.record for run in self.runs]
-        return card(
-            *(
-                html.html(each) if isinstance(each, Result) else paragraph(untrusted(each))
-                for each in records
-            )
-        )
+        parts = list[str]()
+        for run in self.runs:
+            if isinstance(run.record, Result):
+                parts.append(html.html(run.record))
+            else:
+                parts.append(paragraph(untrusted(run.record)))
+        return card(*parts)
 
     def __repr__(self) -> str:
-        return (
-            f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"
-        )
+        runs = ", ".join(f"<run of {len(run.trace):,} events>" for run in self.runs)
+        return f"TraceViewer({runs})"

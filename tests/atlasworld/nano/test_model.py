@@ -15,9 +15,9 @@ ONE = ak.Question("When?", kind="when")
 MANY = ak.Question("When?", kind="when", several=True)
 
 
-def test_every_form_of_a_world_is_one(film: World, world: World, tmp_path: Path) -> None:
+def test_every_form_of_a_world_is_one(film: World, taught: World, tmp_path: Path) -> None:
     long = aw.world(1, 1500, clip_s=150, directory=tmp_path)
-    for video in (film.video, film.drawn, film.stand_in, world.drawn, long.drawn):
+    for video in (film.video, film.drawn, film.stand_in, taught.drawn, long.drawn):
         assert is_world(video), video
     joined = open_video([film.drawn, Flat()])
     assert not is_world(Flat()) and not is_world(joined)

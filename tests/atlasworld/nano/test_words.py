@@ -62,24 +62,24 @@ def content(request: Request) -> str:
 
 
 @pytest.fixture(scope="module")
-def requests(world: World) -> list[Request]:
+def requests(taught: World) -> list[Request]:
     """What nano is asked: dfs and bfs, at random, at depth 0, without subtitles, with zooms."""
     runs: list[tuple[Question, Model, dict[str, Any]]] = [
-        (question, Oracle(world, miss=0.2, seed=number), {"traversal": ("dfs", "bfs", "auto")[number % 3]})
-        for number, question in enumerate(world.questions[::6])
+        (question, Oracle(taught, miss=0.2, seed=number), {"traversal": ("dfs", "bfs", "auto")[number % 3]})
+        for number, question in enumerate(taught.questions[::6])
     ]
     runs += [
-        (world.questions[0], Babbler(3), {}),
-        (world.questions[1], Babbler(4), {"max_depth": 0, "subtitles": False}),
+        (taught.questions[0], Babbler(3), {}),
+        (taught.questions[1], Babbler(4), {"max_depth": 0, "subtitles": False}),
         (Question("How many?", kind="count"), Babbler(5), {"sampling": "keyframe"}),
         (Question("What is it?", kind="open"), Babbler(6), {}),
-        (world.questions[2], Curious(7), {"traversal": "dfs"}),
+        (taught.questions[2], Curious(7), {"traversal": "dfs"}),
     ]
     cache, requests = Cache(None), list[Request]()
     for question, model, options in runs:
         nano = named_nano(model)
         options = {"budget": Budget(calls=30), "threads": 1, "look_ahead": False, **options}
-        ask(world.drawn, question, vlm=nano, cache=cache, **options)
+        ask(taught.drawn, question, vlm=nano, cache=cache, **options)
         requests += nano.requests
     return requests
 
@@ -90,6 +90,6 @@ def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
     assert {step: digest("\n".join(each).encode())[:16] for step, each in by_step.items()} == REQUESTS
 
 
-def test_nano_knows_no_cells_one_by_one(world: World) -> None:
+def test_nano_knows_no_cells_one_by_one(taught: World) -> None:
     with pytest.raises(InputError, match="nano was taught"):
-        ask(world.drawn, world.questions[0], vlm=named_nano(Babbler()), cells="full", cache=Cache(None))
+        ask(taught.drawn, taught.questions[0], vlm=named_nano(Babbler()), cells="full", cache=Cache(None))

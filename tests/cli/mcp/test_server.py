@@ -134,6 +134,7 @@ def test_mistakes_are_sentences(videos: Path) -> None:
 @pytest.mark.long
 def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
     outside = videos.parent / "outside.mp4"
+    (videos / "list.csv").write_text(f"file\n{outside}\n")
     (videos / "list.mp4").write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:40\n#EXTINF:40,\n{outside}\n#EXT-X-ENDLIST\n")
 
     async def talking(client: Client) -> None:
@@ -141,6 +142,7 @@ def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
             assert "is outside the folders that may be read" in await refused(client, "open_video", file=name), name
         assert "outside the folders" in await refused(client, "open_video", file="clip.mp4", subtitles="/etc/passwd")
         await refused(client, "open_video", file="list.mp4")  # names a file outside: not opened through it
+        assert "list of other files" in await refused(client, "open_video", file="list.csv")
 
     talk(videos, talking)
     (videos / "list.mp4").unlink()

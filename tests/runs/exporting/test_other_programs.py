@@ -227,7 +227,7 @@ def test_a_hostile_file_gets_one_sentence(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("form", [each for each in FORMATS if each.name != "camtrap-dp"], ids=lambda each: each.name)
 def test_a_damaged_export_gets_a_sentence(tmp_path: Path, form: object) -> None:
     """Every cut of a file, and a file with any byte changed, is read or told in one sentence."""
-    path = tmp_path / f"x{form.endings[0]}"  # type: ignore[attr-defined]
+    path = tmp_path / f"x{form.ending}"  # type: ignore[attr-defined]
     write(FOUND, path, videos={"film.mp4": of_rate("25")})
     whole = path.read_bytes()
     for place in range(0, len(whole), max(1, len(whole) // 60)):

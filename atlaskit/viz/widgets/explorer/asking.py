@@ -93,15 +93,14 @@ class Draft:
             video: The expression for the video.
             vlm: The expression for the model.
         """
-        arguments = [
-            video,
-            repr(self.text),
-            *([f"choices={[*self.choices]!r}"] if self.choices else []),
-            *([f"within={self.within!r}"] if self.within else []),
-            *(["after=result"] if self.is_follow_up else []),
-            f"vlm={vlm}",
-            "show=True",
-        ]
+        arguments = [video, repr(self.text)]
+        if self.choices:
+            arguments.append(f"choices={[*self.choices]!r}")
+        if self.within:
+            arguments.append(f"within={self.within!r}")
+        if self.is_follow_up:
+            arguments.append("after=result")
+        arguments += [f"vlm={vlm}", "show=True"]
         return f"result = ak.ask({', '.join(arguments)})"
 
     def command(self, video: str, options: list[str], model: str) -> str:
@@ -112,13 +111,17 @@ class Draft:
             options: The command's options for it.
             model: The words that name the model; "" for the one that is served on this machine.
         """
-        options = [*options, "--model", model] if model else options
-        choices = [word for choice in self.choices for word in ("--choice", choice)]
-        within = [] if self.within is None else ["--within", *map(str, self.within)]
-        words = ["atlaskit", "ask", video, self.text, *choices, *within, *options]
+        given = list[str]()
+        for choice in self.choices:
+            given += ["--choice", choice]
+        if self.within is not None:
+            given += ["--within", *map(str, self.within)]
+        given += options
+        if model:
+            given += ["--model", model]
         if self.text.startswith("-"):  # it must not be taken for an option
-            words = [*words[:3], *words[4:], "--", self.text]
-        return shlex.join(words)
+            return shlex.join(["atlaskit", "ask", video, *given, "--", self.text])
+        return shlex.join(["atlaskit", "ask", video, self.text, *given])
 
 
 def is_time(value: object) -> TypeGuard[float]:
@@ -524,7 +527,9 @@ def _told_of(run: AskedRun) -> dict[str, Any]:
             who = "The page was closed, so the run was stopped"
         words = f"{who}; what it had found stays marked, and its replies are kept."
         return told | {"phase": "stopped", "words": words}
-    words = "" if run.error is None else reason(run.error)
+    words = ""
+    if run.error is not None:
+        words = reason(run.error)
     if not isinstance(run.error, InputError):  # which is a whole sentence to the user
         words = f"The run failed: {words}"
     return told | {"phase": "failed", "words": plain_text(words, MAX_CHARS)}

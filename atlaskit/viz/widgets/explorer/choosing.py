@@ -43,8 +43,9 @@ def known_questions(vlm: Model | str | None) -> list[dict[str, Any]]:
 
     The page asks with choices or for a text; it has no field for a question of another kind.
     """
-    known: Sequence[Question] = vlm.questions if isinstance(vlm, KnowsQuestions) else ()
-    listed = [each for each in known if each.kind in ASKED_KINDS]
+    if not isinstance(vlm, KnowsQuestions):
+        return []
+    listed = [each for each in vlm.questions if each.kind in ASKED_KINDS]
     return [{"question": each.text, "choices": [*each.choices]} for each in listed[:MAX_QUESTIONS]]
 
 
@@ -52,7 +53,9 @@ def oracle_of(video: Video) -> Model | None:
     """Return the oracle that knows a video, of those that packages bring; None if none does."""
     for name in registered(ORACLES):
         of_video = getattr(load(ORACLES, name), "of_video", None)
-        oracle: Model | None = None if of_video is None else of_video(video)
+        if of_video is None:
+            continue
+        oracle: Model | None = of_video(video)
         if oracle is not None:
             return oracle
     return None
@@ -101,8 +104,10 @@ class ModelChoice:
 
     def offered(self, video: Video) -> list[str]:
         """Return the words of the models that the page offers."""
-        oracle = [] if oracle_of(video) is None else [ORACLE]
-        words = [self._given_words, *oracle, *registered(MODELS)]
+        words = [self._given_words]
+        if oracle_of(video) is not None:
+            words.append(ORACLE)
+        words += registered(MODELS)
         return [printable(each, WORDS_CHARS) for each in dict.fromkeys(words) if each]
 
     def check_agreed(self, sentences: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -57,26 +58,30 @@ def find_words(lines: Sequence[Line], query: str) -> list[FoundLine]:
         lines: The lines to search, each by itself.
         query: What to look for. A query without words finds nothing.
     """
-    terms = [_pattern(term) for term in _terms(query)]
-    found = []
-    for line in lines if terms else ():
+    patterns = list(map(_pattern, _terms(query)))
+    found = list[FoundLine]()
+    if not patterns:
+        return found
+    for line in lines:
         text, places = _folded(line.text)
-        matches = [[*term.finditer(text)] for term in terms]
-        if all(matches):
-            spans = [
-                (places[match.start()], places[match.end() - 1] + 1)
-                for each in matches
-                for match in each
-            ]
-            found.append(FoundLine(line, _merged(spans)))
+        matches = [list(pattern.finditer(text)) for pattern in patterns]
+        if not all(matches):
+            continue
+        spans = list[tuple[int, int]]()
+        for match in chain.from_iterable(matches):
+            spans.append((places[match.start()], places[match.end() - 1] + 1))
+        found.append(FoundLine(line, _merged(spans)))
     return found
 
 
 def _terms(query: str) -> list[list[str]]:
     """Return the phrases and words of a query, each as its folded words."""
-    texts = (phrase or word for phrase, word in _TERM.findall(_folded(query)[0]))
-    terms = [[word.strip(_AROUND) or word for word in text.split()] for text in texts]
-    return [term for term in terms if term and any(term)]
+    terms = list[list[str]]()
+    for phrase, word in _TERM.findall(_folded(query)[0]):
+        words = [each.strip(_AROUND) or each for each in (phrase or word).split()]
+        if words:
+            terms.append(words)
+    return terms
 
 
 def _pattern(words: list[str]) -> re.Pattern[str]:
@@ -168,7 +173,9 @@ class SearchPanel:
         try:
             lines = self._video.subtitles.lines
             found = find_words(lines, query)
-            note = "" if lines else NO_SUBTITLES
+            note = ""
+            if not lines:
+                note = NO_SUBTITLES
             has_words = {each.line for each in found}
             near = [
                 FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words
@@ -206,15 +213,19 @@ def _hit(found: FoundLine) -> dict[str, Any]:
     """Return a line as plain JSON: its time, and its text in parts, each marked or not."""
     text = found.line.text
     parts = list[list[Any]]()
-    at = max(0, found.spans[0][0] - CHARS_BEFORE) if found.spans else 0
+    at = 0
+    if found.spans:
+        at = max(0, found.spans[0][0] - CHARS_BEFORE)
     end = min(len(text), at + MAX_CHARS)
-    parts.append(["…" if at else "", False])
+    if at:
+        parts.append(["…", False])
     for start, stop in (*found.spans, (end, end)):
         if at >= end:
             break
         parts.append([plain_text(text[at : min(start, end)], MAX_CHARS), False])
         parts.append([plain_text(text[min(start, end) : min(stop, end)], MAX_CHARS), True])
         at = stop
-    parts.append(["…" if end < len(text) else "", False])
+    if end < len(text):
+        parts.append(["…", False])
     start_s = found.line.start_s
     return {"time_s": start_s, "time": clock(start_s), "parts": [part for part in parts if part[0]]}

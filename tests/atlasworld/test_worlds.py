@@ -1,7 +1,9 @@
-"""Worlds with an anomaly: it is unique and visible, no text tells it, no other world changes."""
+"""Worlds: seeds of ranges that never meet, an anomaly that no text tells, a stand-in for a film."""
 
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +11,21 @@ import pytest
 from numpy.typing import NDArray
 from support.asking import ask
 
+import atlaskit as ak
 import atlasworld as aw
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import is_image
+from atlaskit.environment.render import Still
 from atlaskit.errors import InputError
+from atlaskit.runs.archive import export, import_
 from atlaskit.video.video import Video
 from atlasworld import Oracle, World
 from atlasworld.anomaly import odd_event
 from atlasworld.clip import DrawnVideo
+from atlasworld.ranges import DEVELOPMENT, RANGES, SELECTION, TEST
 from atlasworld.timeline import COLOURS, SHAPES, WorldEvent
+from nano.data import shards
+from nano.teacher.labels import TRAINING_SEED
 
 SMALL = (128, 72)
 SEEDS = aw.seeds("development")[:120]
@@ -96,3 +105,52 @@ def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) 
 def test_a_world_without_an_anomaly_has_none() -> None:
     with pytest.raises(InputError, match="anomaly=True"):
         odd_event(aw.world(1, 600).script)
+
+
+def test_a_stand_in_has_the_facts_of_the_film(film: World) -> None:
+    video, stand_in = film.video, film.stand_in
+    for fact in ("name", "fingerprint", "duration_s", "fps", "size", "lead_s"):
+        assert getattr(stand_in, fact) == getattr(video, fact), fact
+    assert stand_in.subtitles.lines == video.subtitles.lines
+    assert stand_in.is_stand_in and not video.is_stand_in and not film.drawn.is_stand_in
+
+
+def test_a_run_about_a_film_is_replayed_without_the_film(film: World, tmp_path: Path) -> None:
+    cache, other = Cache(tmp_path / "cache"), Cache(tmp_path / "other")
+    options = {"k": 4, "cell": 32, "workers": 3}
+    result = ask(film.video, film.questions[0], vlm=Oracle(film), cache=cache, **options)
+    export(tmp_path / "run.jsonl.xz", result, cache=cache)
+    import_(tmp_path / "run.jsonl.xz", cache=other)
+    elsewhere = aw.world(3, 120, questions=12, size=(320, 180), directory=tmp_path / "films")
+    again = ask(elsewhere.stand_in, film.questions[0], vlm=Oracle(film), replay=True, cache=other, **options)
+    assert again.to_json() == result.to_json() and not (tmp_path / "films").exists()
+
+
+def test_no_image_of_a_stand_in_is_cached(film: World, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    view = ak.view(film.stand_in, k=4, cell=32, sampling="midpoint", cache=cache)
+    shown = [view.jpeg(), Still(film.stand_in, 1.0, cache).jpeg()]
+    assert all(shown) and not any(is_image(entry.key) for entry in cache.entries())
+    drawn = film.stand_in.frames_decoded
+    assert view.jpeg() == shown[0] and film.stand_in.frames_decoded == drawn, "frames are drawn once"
+    stored = ak.view(film.video, k=4, cell=32, sampling="midpoint", cache=cache)
+    assert stored.key == view.key and stored.jpeg() != shown[0]
+
+
+def test_no_seed_is_in_two_ranges() -> None:
+    assert [
+        pair for pair in combinations(RANGES.values(), 2) if max(p.start for p in pair) < min(p.stop for p in pair)
+    ] == []
+
+
+def test_ranges_are_found_by_name() -> None:
+    assert [aw.seeds(name) for name in RANGES] == [DEVELOPMENT, SELECTION, TEST]
+    with pytest.raises(InputError, match="seeds must be development, selection, test; got 'train'"):
+        aw.seeds("train")
+
+
+def test_nano_trains_on_development_seeds_alone() -> None:
+    last_shard = shards.WORLDS // shards.WORLDS_PER_SHARD
+    firsts = (TRAINING_SEED, shards._FIRST_FRAME_SEED)
+    assert all(first in DEVELOPMENT for first in firsts)
+    assert all(set(shards._seeds(first, last_shard)) <= set(DEVELOPMENT) for first in firsts)
