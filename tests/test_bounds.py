@@ -5,6 +5,7 @@ endpoint sends see `models/test_bounds.py`, for subtitles `video/subtitles/test_
 """
 
 import lzma
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -159,6 +160,15 @@ def test_a_text_without_an_end_in_a_row_is_refused(piece: str, tmp_path: Path) -
     with pytest.warns(UserWarning, match="1 videos are missing"):
         DATASETS["mlvu"].load(tmp_path)
     check_takes(MOST_S, DATASETS["mlvu"].load, tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("read", [trace_of, tables.load, ak.cache.import_])
+def test_a_pipe_is_refused_and_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
+    for name in ("rows.csv", "rows.parquet"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(AtlasError, match="no regular file"):
+            read(tmp_path / name)
 
 
 def parquet_bombs(folder: Path) -> Iterator[Path]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.rows import read_parquet
-from atlaskit.caching.files import read_whole
+from atlaskit.caching.files import open_regular, read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import as_answered
 from atlaskit.errors import InputError, printable, reason
@@ -85,6 +85,7 @@ def load(path: str | Path) -> pd.DataFrame:
 
     source = Path(path)
     try:
+        open_regular(source).close()  # a pipe would keep the reader waiting
         card = _card_of(source)
         if source.suffix != ".csv":
             rows = read_parquet(source).to_pandas()

@@ -17,7 +17,6 @@ from stress.fork_worker import fork_beside_a_held_key
 from stress.hammer_worker import (
     OPERATIONS,
     PATIENCE_S,
-    THREADS,
     hammer,
     hold,
     json_of,
@@ -43,10 +42,6 @@ def test_eight_processes_of_eight_threads_share_one_cache(tmp_path: Path, monkey
     operations = sum((report.operations for report in reports), Counter[str]())
     waited = sum(report.waited for report in reports)
     stored = set[str]().union(*(report.stored for report in reports))
-    print(
-        f"{PROCESSES} × {THREADS} for {SECONDS:g} s: {operations.total():,} operations ({dict(operations)}), "
-        f"{len(made):,} keys made, {waited:,} waits for another caller, {len(stored):,} entries"
-    )
     assert [fault for report in reports for fault in report.faults] == []
     assert {key: times for key, times in made.items() if times > 1} == {}, "no key is made twice"
     assert made.keys() == {key for key in stored if key.startswith("made:")}

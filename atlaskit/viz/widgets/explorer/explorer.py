@@ -284,7 +284,8 @@ class GridExplorer(PageOwner):
 
     def _receive(self, message: dict[str, Any]) -> None:
         """Handle a message of the page. Whatever takes time is done by a thread."""
-        if type(width_px := message.get("px")) is int:
+        width_px = message.get("px")
+        if type(width_px) is int:
             self._width_px = max(0, min(width_px, WIDEST_PX))
         if any(panel.receive(message) for panel in self._panels):
             return
@@ -296,17 +297,17 @@ class GridExplorer(PageOwner):
     def _handle(self, message: dict[str, Any]) -> None:
         """Handle a message of the page itself; raise AtlasError if it makes no sense."""
         location = self._location_in(message)
+        time_s = message.get("time_s")
+        form = message.get("form", "webm")
         match message.get("want"):
             case "speech":
                 self._send_speech()
             case "ahead":
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
-            case "clip" if (form := message.get("form", "webm")) in FORMS:
+            case "clip" if form in FORMS:
                 span_s = message.get("span_s")
                 if span_s is not None:
                     span_s = checked_span(span_s, self.atlas.video.duration_s)
-                else:
-                    span_s = None
                 self._submit_order(
                     "The clip cannot be made",
                     partial(self._send_clip, location, span_s, form),
@@ -316,13 +317,16 @@ class GridExplorer(PageOwner):
                 self._shots_jobs.submit(self._upgrade)
             case "shots":
                 return
-            case "glance" if isinstance(time_s := message.get("time_s"), int | float):
+            case "glance" if isinstance(time_s, int | float):
                 self.atlas.video.check_time(time_s)
                 self._glance_jobs.submit(partial(self._send_glance, time_s, GLANCE_PX, "ruler"))
-            case "peek" if isinstance(time_s := message.get("time_s"), int | float):
+            case "peek" if isinstance(time_s, int | float):
                 self.atlas.video.check_time(time_s)
                 side = message.get("side")
-                side = min(max(side, STEP_PX), PEEK_PX) if type(side) is int else GLANCE_PX
+                if type(side) is int:
+                    side = min(max(side, STEP_PX), PEEK_PX)
+                else:
+                    side = GLANCE_PX
                 self._peek_jobs.submit(partial(self._send_glance, time_s, side, "cell"))
             case "png":
                 self._submit_order(
@@ -345,18 +349,18 @@ class GridExplorer(PageOwner):
                 if is_same:
                     return self._requested
                 start_s, end_s = before.span_s
-                middle_s = (start_s + end_s) / 2 if before.time_s is None else before.time_s
+                middle_s = before.time_s
+                if middle_s is None:
+                    middle_s = (start_s + end_s) / 2
                 return grid_near(self.atlas, middle_s, end_s - start_s)
             case {"want": "address"}:
                 return self._location_at(message)
             case {"want": "seen", "time_s": int() | float() as time_s} if (
                 self.marks.coverage is not None
             ):
-                step_s = next(
-                    (step for a, b, step in self.marks.coverage.seen.parts if a <= time_s < b), 0.0
-                )
-                if step_s:
-                    return grid_near(self.atlas, time_s, step_s * self.atlas.root.size)
+                for start_s, end_s, step_s in self.marks.coverage.seen.parts:
+                    if start_s <= time_s < end_s:
+                        return grid_near(self.atlas, time_s, step_s * self.atlas.root.size)
                 return self._requested
             case {"want": "time", "text": str(text)}:
                 return frame_at(self.atlas, checked_time(text))
@@ -385,9 +389,9 @@ class GridExplorer(PageOwner):
         place = frame_at(self.atlas, min(max(float(time_s), 0.0), last_s), max(0, depth))
         if look == "frame":
             return place
-        return replace(
-            place, look=look, cell=place.cell if look in ("before", "after") else None, time_s=None
-        )
+        if look in ("before", "after"):
+            return replace(place, look=look, time_s=None)
+        return replace(place, look=look, cell=None, time_s=None)
 
     # --- to the page, by threads, which have no caller: the page shows their errors
 
@@ -436,7 +440,9 @@ class GridExplorer(PageOwner):
             message = {**describe(self.atlas, self._shown(self.place), self.marks), "is": "marks"}
         except Exception as error:
             return self._send_error(error)
-        return self.send(message) if is_latest() else None
+        if is_latest():
+            self.send(message)
+        return None
 
     def _prefetch(self, location: Location, is_latest: IsLatest) -> None:
         """Draw a location into the cache while nothing else is drawn; errors are ignored."""
@@ -450,7 +456,8 @@ class GridExplorer(PageOwner):
     def _send_speech(self) -> None:
         """Send where the video has subtitle lines, if it has any."""
         video = self.atlas.video
-        if lines := video.subtitles.lines:
+        lines = video.subtitles.lines
+        if lines:
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send(
                 {"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."}
@@ -491,12 +498,16 @@ class GridExplorer(PageOwner):
         """Send a clip of an interval, or of a location's: to play it, or as a file."""
         shown = self._shown(location)
         atlas = self.atlas
-        span_s, time_s = (shown.span_s, shown.time_s) if span_s is None else (span_s, None)
-        clip, words = make_clip(
-            atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form
-        )
+        middle_s = None
+        if span_s is None:
+            span_s = shown.span_s
+            middle_s = shown.time_s
+        if middle_s is None:
+            middle_s = sum(span_s) / 2
+        clip, words = make_clip(atlas.video, span_s, middle_s, atlas.cache, form)
         film = clip.film()
-        words += "" if has_sound(film) else ", without sound"
+        if not has_sound(film):
+            words += ", without sound"
         if form == "webm" and is_latest():
             self.send({"is": "clip", "words": f"Plays {words}."}, [film])
         elif form != "webm":
@@ -520,8 +531,9 @@ class GridExplorer(PageOwner):
         """Return the static picture: the current image, and in words what a run found."""
         zones = self.marks.dead_zones.intervals
         items = islice(self.marks.evidence, MAX_LISTED)
-        found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items) or "none"
-        words = f"Evidence: {found}. Dead zones: {spans_text(zones) if zones else 'none'}."
+        found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items)
+        dead = spans_text(zones) if zones else "none"
+        words = f"Evidence: {found or 'none'}. Dead zones: {dead}."
         picture = guarded(
             "The image", lambda: lazy_image(show(self.atlas, self.place).picture, MAX_WIDTH_PX)
         )
