@@ -225,10 +225,10 @@ class Cache:
                 missing = find_missing()  # another caller may have made some of them
                 for key in missing:
                     self._count("misses", key)
-                made: Sequence[bytes] = []
+                values: Sequence[bytes] = []
                 if missing:
-                    made = make([keys.index(key) for key in missing])
-                for key, value in zip(missing, made, strict=True):
+                    values = make([keys.index(key) for key in missing])
+                for key, value in zip(missing, values, strict=True):
                     found[key] = value
                     if not isinstance(value, Transient):
                         self.put(key, value)

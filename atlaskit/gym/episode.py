@@ -70,7 +70,7 @@ class AtlasEpisode:
 
     **Turns.** `observe` returns an image, words and the legal actions; `act` takes an action and
     returns the next turn. An illegal action costs a step and changes nothing: the words of the next
-    turn begin with why. A model's reply that is no action at all is told to `refuse`.
+    turn begin with why. Pass `refuse` the reason why a model's reply is no action.
 
     **End.** `answer` ends the episode, and so does the last of `max_steps` steps. `Finished` leaves
     a region: with marked regions, for the one marked first; else it ends the episode of a

@@ -172,8 +172,8 @@ def maker_of_worlds(name: str = "") -> MakesWorlds:
         raise InputError(
             "No installed package has worlds to draw from: give a video and a question about it."
         )
-    made: MakesWorlds = load(WORLDS, name or names[0])
-    return made
+    maker: MakesWorlds = load(WORLDS, name or names[0])
+    return maker
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ def grid_of(path: Sequence[int] | None, run: RunSource) -> Grid | None:
 
 
 MAX_MOMENTS = 64
-"""Most moments that are told of."""
+"""Most moments of an answer that are listed."""
 
 TruthRow = tuple[str, int | None]
 """What became of a moment, and the step that shows it."""

@@ -104,7 +104,7 @@ class RunSource:
 
     @cached_property
     def stop(self) -> str:
-        """What stopped the run; empty if the trace does not tell."""
+        """What stopped the run; empty if the trace does not say."""
         stops = self.trace.of(Stop)
         if not stops:
             return ""
@@ -133,7 +133,7 @@ class RunSource:
 
     @cached_property
     def within(self) -> Span | None:
-        """The interval of the root grid in seconds; None if neither video nor regions tell it."""
+        """The interval of the root grid in seconds; None if it is not known."""
         if self.video is not None:
             return searched(self.settings, self.video.duration_s)
         span_s = _root_span_s(self.trace, self.k)

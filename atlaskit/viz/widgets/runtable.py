@@ -291,7 +291,7 @@ class RunTable(PageOwner):
 
 
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
-    """Return what tells each row from all others: KEY_COLUMNS, and how often they came before."""
+    """Return a key for each row: its KEY_COLUMNS, and how many rows before it have the same."""
     seen = Counter[tuple[object, ...]]()
     keys = list[tuple[object, ...]]()
     named = [name for name in KEY_COLUMNS if name in rows.columns]
@@ -321,7 +321,7 @@ def _outcomes(rows: pd.DataFrame) -> list[str]:
 
 
 def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in which answers without evidence are marked, where rows tell of evidence."""
+    """Return rows in which answers without evidence are marked, if the table counts evidence."""
     if not {"answer", "evidence"} <= set(rows.columns):
         return rows
     answers = list[Any]()

@@ -2,7 +2,7 @@
 
     Draft               a question as it stands in the page, and the line of code that asks it
     AskedRun            one question that a thread asks a model, and that can be stopped
-    AskPanel            what the page asks for and is told
+    AskPanel            the questions of the page, and their answers
 
 The panel writes the line of code that asks a question. With a model, it also asks it: a run has a
 thread of its own, so that the notebook stays free, and marks its evidence and dead zones on the
@@ -154,8 +154,8 @@ class AskedRun:
         result: What `ask` returned; None while the run goes on, or if it has no result.
         error: Why it has no result; None while it goes on, or if it has one.
         started_s: When it began, as `now_s` counts.
-        is_stopping: Whether it has been told to stop.
-        is_left: Whether it has been told so because its page was closed.
+        is_stopping: Whether it is to stop.
+        is_left: Whether it stops because its page was closed.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class AskedRun:
         self._display.on_event(event)
 
     def _check(self) -> None:
-        """Raise Stopped if the run has been told to stop; from `on_event`, this ends it."""
+        """Raise Stopped if the run is to stop; raised from `on_event`, it ends the run."""
         if self.is_stopping:
             raise Stopped
 
@@ -428,12 +428,12 @@ class AskPanel:
         choice = self._choice
         models = choice.offered(self._explorer.atlas.video)
         questions = known_questions(self._explorer.vlm)
-        told = {
+        state = {
             "model": plain_text(choice.words, MAX_CHARS),
             "models": models,
             "questions": questions,
         }
-        self._send({"is": "model", **told})
+        self._send({"is": "model", **state})
 
     def _start(self, draft: Draft) -> None:
         """Start a run, unless one is going on; raise InputError if the question breaks a rule."""
@@ -484,9 +484,9 @@ class AskPanel:
         results = self._explorer.results
         state: dict[str, Any] = {"is": "state", "phase": "idle", "goes_on": self._goes_on}
         if run is not None and (not run.is_over or run.result is None):
-            state |= _told_of(run)
+            state |= _state_of(run)
         elif results:
-            state |= _told_of_result(results[-1], self._open_run(len(results) - 1))
+            state |= _state_of_result(results[-1], self._open_run(len(results) - 1))
             state |= {"run": len(results) - 1}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
@@ -513,38 +513,38 @@ def _after(wait_s: float, act: Callable[[], object]) -> threading.Timer:
     return timer
 
 
-def _told_of(run: AskedRun) -> dict[str, Any]:
+def _state_of(run: AskedRun) -> dict[str, Any]:
     """Return what the page shows of a run that goes on, or that ended without a result."""
-    told = {"question": run.draft.text, **_progress(run.so_far)}
+    state = {"question": run.draft.text, **_progress(run.so_far)}
     if not run.is_over:
         phase = "running"
         if run.is_stopping:
             phase = "stopping"
-        return told | {"phase": phase, "seconds": round(now_s() - run.started_s)}
+        return state | {"phase": phase, "seconds": round(now_s() - run.started_s)}
     if isinstance(run.error, Stopped):
         who = "You stopped the run"
         if run.is_left:
             who = "The page was closed, so the run was stopped"
         words = f"{who}; what it had found stays marked, and its replies are kept."
-        return told | {"phase": "stopped", "words": words}
+        return state | {"phase": "stopped", "words": words}
     words = ""
     if run.error is not None:
         words = reason(run.error)
     if not isinstance(run.error, InputError):  # which is a whole sentence to the user
         words = f"The run failed: {words}"
-    return told | {"phase": "failed", "words": plain_text(words, MAX_CHARS)}
+    return state | {"phase": "failed", "words": plain_text(words, MAX_CHARS)}
 
 
-def _told_of_result(result: Result, run: RunSource) -> dict[str, Any]:
+def _state_of_result(result: Result, run: RunSource) -> dict[str, Any]:
     """Return what the page shows of a run that has a result."""
     rests_on = ""
     if result.without_evidence:
         rests_on = f"Evidence: {result.without_evidence}."
     words = " ".join(filter(None, (run.answer_line, result.failure)))
     reasoning = " ".join(filter(None, (result.reasoning, rests_on)))
-    told = {"phase": "answered", "question": result.question.text, **_progress(run)}
-    told["words"] = plain_text(words, MAX_CHARS)
-    return told | {"reasoning": plain_text(reasoning, MAX_CHARS)}
+    state = {"phase": "answered", "question": result.question.text, **_progress(run)}
+    state["words"] = plain_text(words, MAX_CHARS)
+    return state | {"reasoning": plain_text(reasoning, MAX_CHARS)}
 
 
 def _progress(run: RunSource) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class ModelChoice:
         self._given_words = named or _words_of(vlm)
         self.words = self._given_words
         self._agreed = set[str]()
-        self._told = ""
+        self._announced = ""
 
     def choose(self, words: str, video: Video) -> Model | str | None:
         """Return the model that words of the page name; None for no words.
@@ -113,14 +113,14 @@ class ModelChoice:
     def check_agreed(self, sentences: Sequence[str]) -> None:
         """Raise InputError with what starting a server takes, unless the person has agreed."""
         if self.words not in self._agreed:
-            self._told = self.words
+            self._announced = self.words
             raise InputError(f'{" ".join(sentences)} Press "go on" to start it.')
 
     def agree(self) -> None:
         """Take note that the person goes on after what was told."""
-        if self._told:
-            self._agreed.add(self._told)
-        self._told = ""
+        if self._announced:
+            self._agreed.add(self._announced)
+        self._announced = ""
 
 
 def _words_of(vlm: Model | str | None) -> str:

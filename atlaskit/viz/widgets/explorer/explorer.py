@@ -322,11 +322,10 @@ class GridExplorer(PageOwner):
                 self._glance_jobs.submit(partial(self._send_glance, time_s, GLANCE_PX, "ruler"))
             case "peek" if isinstance(time_s, int | float):
                 self.atlas.video.check_time(time_s)
-                side = message.get("side")
-                if type(side) is int:
-                    side = min(max(side, STEP_PX), PEEK_PX)
-                else:
-                    side = GLANCE_PX
+                asked = message.get("side")
+                side = GLANCE_PX
+                if type(asked) is int:
+                    side = min(max(asked, STEP_PX), PEEK_PX)
                 self._peek_jobs.submit(partial(self._send_glance, time_s, side, "cell"))
             case "png":
                 self._submit_order(

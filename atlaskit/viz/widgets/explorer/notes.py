@@ -302,9 +302,9 @@ class NotesPanel:
                     )
                     self.file.change([_note([*span_s, tag, text])])
                 case {"want": "remove", "note": note}:
-                    told = _printable(_note(note))
+                    sent = _printable(_note(note))
                     self.file.change(
-                        removed=[each for each in self.file.read() if self._told(each) == told]
+                        removed=[each for each in self.file.read() if self._as_sent(each) == sent]
                     )
                 case {"want": "export", "form": str(form)}:
                     self._send_file(f"notes{form}")
@@ -332,13 +332,15 @@ class NotesPanel:
             (now, frozenset[Note]()) if before is None else (now - before, before - now)
         )
         if before is None or len(added) + len(removed) > MOST_CHANGES:
-            self._send({**about, "is": "all", "notes": [self._told(note) for note in sorted(now)]})
+            self._send(
+                {**about, "is": "all", "notes": [self._as_sent(note) for note in sorted(now)]}
+            )
         else:
-            new = [self._told(note) for note in sorted(added)]
-            gone = [self._told(note) for note in sorted(removed)]
+            new = [self._as_sent(note) for note in sorted(added)]
+            gone = [self._as_sent(note) for note in sorted(removed)]
             self._send({**about, "is": "change", "added": new, "removed": gone})
 
-    def _told(self, note: Note) -> Note:
+    def _as_sent(self, note: Note) -> Note:
         """Return a note as the page shows it."""
         if note not in self._shown:
             self._shown[note] = _printable(note)
