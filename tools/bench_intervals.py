@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from atlaskit.evaluation.intervals import Interval, interval_of_ratio
@@ -15,5 +16,7 @@ def ratio_of_sums(
 
 
 def bounded(value: Interval, form: str) -> str:
-    """Return a mean with its interval, as text."""
+    """Return a mean with its interval, as text; the mean alone if it has no interval."""
+    if math.isnan(value.low):
+        return f"{value.mean:{form}}"
     return f"{value.mean:{form}} ({value.low:{form}} to {value.high:{form}})"

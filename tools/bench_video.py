@@ -539,11 +539,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=MEDIA)
     parser.add_argument("--column", nargs=2, metavar=("READER", "FILE"))
+    parser.add_argument("--readers", action="store_true", help="print only the table of readers")
     parser.add_argument(
-        "--readers", action="store_true", help="print only the table of readers; see also:"
+        "--hours", nargs="*", type=int, default=list(HOURS), help="with --readers: 1 10"
     )
-    parser.add_argument("--hours", nargs="*", type=int, default=list(HOURS))
-    parser.add_argument("--containers", nargs="*", default=["mp4"], help="mp4, mkv, ts")
+    parser.add_argument(
+        "--containers", nargs="*", default=["mp4"], help="with --readers: mp4 mkv ts"
+    )
     parser.add_argument(
         "--films", type=Path, help="a folder of films with their truths: print only their table"
     )

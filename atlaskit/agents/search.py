@@ -56,8 +56,9 @@ def ask(
 ) -> Result:
     """Answer a question about a video by Video-RLM (paper §3.2).
 
-    A master probes the root grid and sends workers to explore regions of the video; it answers from
-    the frames that they put into the scratchpad.
+    The model plays a master, which sees the whole video as one sheet and chooses where to look, and
+    workers, which look at parts of it and keep frames as evidence. The master answers from these
+    frames.
 
     Every reply is cached at once. A run that was killed continues where it stopped when it is
     started again, and running a finished one again makes no model call.

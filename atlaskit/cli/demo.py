@@ -29,7 +29,7 @@ from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model
-from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.viz import walk
 
 MINUTES = 5

@@ -24,7 +24,7 @@ from atlaskit.video.collection import Collection
 from atlaskit.video.folder import is_several
 from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
-from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import SAMPLINGS, Video
 

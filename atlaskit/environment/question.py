@@ -293,9 +293,9 @@ def as_question(
                 "A Question carries its own choices and kind: leave `choices` and `kind` out."
             )
         return question
-    choices = () if choices is None else choices
-    check_distinct(choices)
-    return Question(question, choices, kind or ("choice" if choices else "open"))  # type: ignore[arg-type]
+    given: Any = () if choices is None else choices  # the question makes a tuple of it
+    check_distinct(given)
+    return Question(question, given, kind or ("choice" if given else "open"))
 
 
 def check_distinct(choices: Sequence[str]) -> None:

@@ -151,7 +151,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
             ray.init(address=address, log_to_driver=False, include_dashboard=dashboard)
         except Exception as error:  # what Ray raises if a node does not start has no other type
             name = f"The Ray cluster at {address:.200}" if address else "The Ray cluster"
-            why = str(error).splitlines()[0]
+            why = str(error).splitlines()[0].rstrip(".")
             raise InputError(f"{name} cannot be joined: {why}.") from error
     try:
         yield ray

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from atlaskit.errors import AtlasError, InputError
+from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 CELL_TIMEOUT_S = 3600
@@ -70,7 +70,7 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
         NotebookError: A cell failed; the message names the cell and the reason.
     """
     import papermill
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellTimeoutError
     from papermill.exceptions import PapermillExecutionError
 
     parameters = dict(parameters or {})
@@ -109,9 +109,13 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
             f"{path.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} "
             f"(executed copy: {executed})."
         ) from error
-    except (CellTimeoutError, DeadKernelError) as error:
+    except (
+        CellTimeoutError,
+        RuntimeError,
+    ) as error:  # also of a kernel that died, or never came up
         raise NotebookError(
-            f"{path.name} did not finish: {str(error).splitlines()[0]} (executed copy: {executed})."
+            f"{path.name} did not finish: {reason(error).splitlines()[0]} (executed copy: "
+            f"{executed})."
         ) from error
     console.done(str(executed))
     return executed

@@ -1,9 +1,9 @@
-"""`Collection`: several films as one place to search, each under its own name.
+"""`Collection`: several films that are searched together, each under its own name.
 
-A collection is a map of maps. Its seconds count through all films, one after another, and
-`film_at` says which film a second is in. No cell of its first grid has parts of two films, unless
-there are more films than cells: then a cell is a run of films, and one in its middle stands for
-them. So a film is read when one of its cells is.
+The seconds of a collection count through all films, one after another. `film_at` returns the film
+of a second. No cell of the first grid has parts of two films, unless there are more films than
+cells. Then a cell covers several films, and one in the middle represents them. So a film is only
+read if one of its cells is shown.
 """
 
 from __future__ import annotations
@@ -120,11 +120,9 @@ class Collection(Playlist):
             _, film = longest[0]
             counts[film] += 1
             heapq.heapreplace(longest, (-spans_s[film] / counts[film], film))
-        edges_s = [
-            bounds_s[film] + spans_s[film] * part / count
-            for film, count in enumerate(counts)
-            for part in range(count)
-        ]
+        edges_s = []
+        for start, span_s, count in zip(bounds_s[:-1], spans_s, counts, strict=True):
+            edges_s += [start + span_s * part / count for part in range(count)]
         return (*edges_s, end_s)
 
     def moments(
@@ -135,8 +133,8 @@ class Collection(Playlist):
     ) -> list[float]:
         """Return the second whose frame represents each interval. See `Video.moments`.
 
-        It is the frame that represents the part of one film: of several in an interval, the one
-        with the largest part, or, of some that lie in it whole, the one in the middle.
+        It is a frame of one film. If films lie completely in the interval, it is the one in their
+        middle, and otherwise the film with the largest part.
         """
         found_s = [(start_s + end_s) / 2 for start_s, end_s in intervals]
         places_of: dict[int, list[int]] = {}
@@ -146,13 +144,10 @@ class Collection(Playlist):
             from_s = self._edges_s[film]
             to_s = self._edges_s[film + 1]
             part = self.parts[film]
-            inside = [
-                (
-                    max(0.0, intervals[place][0] - from_s),
-                    min(part.duration_s, intervals[place][1] - from_s),
-                )
-                for place in places
-            ]
+            inside = []
+            for place in places:
+                start_s, end_s = intervals[place]
+                inside.append((max(0.0, start_s - from_s), min(part.duration_s, end_s - from_s)))
             try:
                 of_film_s = part.moments(inside, sampling, cache)
             except FrameError as error:
@@ -195,17 +190,13 @@ class Collection(Playlist):
     def _standing(self, start_s: float, end_s: float) -> int:
         """Return the film that represents an interval."""
         first, last = self._indices(start_s, end_s)
-        films = range(first, last + 1)
-        whole = [
-            film
-            for film in films
-            if start_s <= self._edges_s[film] and self._edges_s[film + 1] <= end_s
-        ]
+        whole = []
+        parts_s = []
+        for film in range(first, last + 1):
+            from_s, to_s = self._edges_s[film : film + 2]
+            parts_s.append(min(end_s, to_s) - max(start_s, from_s))
+            if start_s <= from_s and to_s <= end_s:
+                whole.append(film)
         if whole:
             return whole[len(whole) // 2]
-        return max(
-            films,
-            key=lambda film: (
-                min(end_s, self._edges_s[film + 1]) - max(start_s, self._edges_s[film])
-            ),
-        )
+        return first + parts_s.index(max(parts_s))

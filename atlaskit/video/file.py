@@ -126,7 +126,8 @@ class VideoFile(Video):
                 "that is not in the cache: open the video with its file."
             )
         assert self.path is not None
-        if fault := why_unreadable(self.path):
+        fault = why_unreadable(self.path)
+        if fault:
             raise VideoError(fault)
         if not self.path.stat().st_size:
             raise VideoError(f"{self.path} is empty (0 bytes): copy or download it again.")
@@ -140,10 +141,9 @@ class VideoFile(Video):
                 stacklevel=5,
             )
         if self._facts is not None:
-            is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
-            # A hash of the content is certain, even if the cache holds a length that an earlier
-            # version measured.
-            if is_hash:
+            # A hash of the content decides, since an earlier version may have measured another
+            # duration.
+            if CONTENT_HASH.fullmatch(self.fingerprint):
                 is_same = file_fingerprint(self.path) == self.fingerprint
             else:
                 is_same = reader.duration_s == self.duration_s
@@ -193,7 +193,7 @@ class VideoFile(Video):
         return self._reader.keyframes_around(time_s, until_s)
 
     def marks(self) -> Marks:
-        """Return what the container tells of cuts and keyframes. Decodes nothing."""
+        """Return the cuts and keyframes that the container marks. Decodes nothing."""
         return marks_of(self._reader.packets())
 
     def frame_times(self) -> NDArray[np.float64] | None:

@@ -1,11 +1,11 @@
-"""`open_videos`: what is in a folder, opened as a collection of films.
+"""`open_videos`: opens the films of a folder as a collection.
 
-* What there is: `found_in` a folder, a pattern, a list, or a table of files with their names and
-  dates (`read_listing`).
-* `open_videos` opens them in parallel, and leaves out what cannot be opened. What it learns of a
-  file is cached by the file's place, size and time of change, so a folder is opened in a moment
-  when it is opened again, and an interrupted pass goes on where it was.
-* When a film was recorded: as the table says, or its name, or its container (`began_at`).
+* `found_in` returns the video files of a folder, a pattern, a list, or a table with names and dates
+  (`read_listing`).
+* `open_videos` opens them in parallel, and leaves out files that cannot be opened. The facts about
+  a file are cached by its path, size and time of change, so opening a folder again is fast, and an
+  interrupted pass continues where it stopped.
+* `began_at` returns when a film was recorded, by its name or its container.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -31,7 +32,7 @@ from atlaskit.video.names import exists, local_path, name_as_text
 from atlaskit.video.readers import CORES
 from atlaskit.video.records import cached_facts, facts_of, put_facts
 from atlaskit.video.spreadsheet import read_spreadsheet
-from atlaskit.video.subtitles.beside import subtitle_files, subtitles_beside
+from atlaskit.video.subtitles.files import subtitle_files, subtitles_beside
 from atlaskit.video.tracks import open_media
 
 Videos: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -54,11 +55,11 @@ DATE_TAGS = ("com.apple.quicktime.creationdate", "creation_time", "date")
 """What containers call the time at which a film was recorded; the first is in local time."""
 FIRST_YEAR = 1990
 """Cameras whose clock was never set say 1904, 1970 or 1980."""
-MOST_TOLD = 5
-"""Files that are named in a sentence about some of them."""
+MOST_LISTED = 5
+"""The most files that are listed in a warning."""
 FILM = Kind("film", 1)
-"""What is known of a file by its place, size and time of change: its fingerprint, and when it was
-recorded. It tells of this machine, so no recording holds it."""
+"""The fingerprint and the date of a file, by its path, size and time of change. Recordings leave it
+out, since it is about this machine."""
 
 
 class Source(NamedTuple):
@@ -129,10 +130,10 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
             del opened[number]
     left_out = [faults[number] for number in sorted(faults)]
     if not opened:
-        raise VideoError(f"None of {len(sources)} files can be opened. {_told(left_out)}")
+        raise VideoError(f"None of {len(sources)} files can be opened. {_listed(left_out)}")
     if left_out:
         warnings.warn(
-            f"{len(left_out)} of {len(sources)} files are left out. {_told(left_out)}",
+            f"{len(left_out)} of {len(sources)} files are left out. {_listed(left_out)}",
             DamagedVideo,
             stacklevel=2,
         )
@@ -144,10 +145,10 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
     )
 
 
-def _told(sentences: Sequence[str]) -> str:
-    rest = len(sentences) - MOST_TOLD
+def _listed(sentences: Sequence[str]) -> str:
+    rest = len(sentences) - MOST_LISTED
     more = [f"And {rest} more."] if rest > 0 else []
-    return " ".join([*sentences[:MOST_TOLD], *more])
+    return " ".join([*sentences[:MOST_LISTED], *more])
 
 
 def _open_all(sources: Sequence[Source], cache: Cache, progress: bool) -> Iterator[_Opened | str]:
@@ -190,7 +191,7 @@ def _opened(source: Source, cache: Cache) -> _Opened | str:
             facts = facts_of(read)
             put_facts(read, cache)
             cache.put_json(key, list(known))
-        # A film that only its facts are known of: open containers of a thousand files take 2 GB.
+        # Its container is closed: open containers of a thousand files take 2 GB.
         film = VideoFile(source.path, source.lines, "pyav", known.fingerprint, cache, facts=facts)
         return _Opened(film, source.began or known.moment)
     except (VideoError, SubtitleError, InputError) as error:
@@ -200,14 +201,14 @@ def _opened(source: Source, cache: Cache) -> _Opened | str:
 
 
 class _Known(NamedTuple):
-    """What the cache knows of a file."""
+    """A cache entry about a file."""
 
     fingerprint: str
     began: str | None
 
     @classmethod
     def of(cls, entry: Any) -> _Known | None:
-        """Return what an entry holds; None if it is none."""
+        """Return a cache entry; None if it is invalid."""
         match entry:
             case [str(fingerprint), (str() | None) as began]:
                 return cls(fingerprint, began)
@@ -219,7 +220,7 @@ class _Known(NamedTuple):
         return moment_of(self.began or "")
 
 
-# --- what there is
+# --- files
 
 
 def found_in(source: Videos) -> list[Source]:
@@ -297,15 +298,15 @@ def _is_video(path: Path) -> bool:
 
 def _holds(folder: Path) -> str:
     """Return what a folder without videos holds."""
-    endings = Counter(
-        Path(name).suffix.lower() or "no ending"
-        for _, _, names in os.walk(folder)
-        for name in names
-    )
+    endings = Counter[str]()
+    for _, _, names in os.walk(folder):
+        endings.update(Path(name).suffix.lower() or "no ending" for name in names)
     if not endings:
         return "It is empty."
-    told = ", ".join(f"{count} with {ending}" for ending, count in endings.most_common(MOST_TOLD))
-    return f"Its files: {printable(told, 200)}."
+    listed = ", ".join(
+        f"{count} with {ending}" for ending, count in endings.most_common(MOST_LISTED)
+    )
+    return f"Its files: {printable(listed, 200)}."
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -323,11 +324,13 @@ def read_listing(path: Path) -> list[Source]:
         InputError: The table cannot be read, has no such column, or a cell is wrong.
     """
     rows = read_spreadsheet(path)
-    names = {name.strip().casefold(): name for _, row in rows for name in row}
-    file, name, began = (
-        next((names[one] for one in among if one in names), "")
-        for among in (FILE_COLUMNS, NAME_COLUMNS, DATE_COLUMNS)
-    )
+    names = dict[str, str]()
+    for _, row in rows:
+        names |= {name.strip().casefold(): name for name in row}
+    found = []
+    for columns in (FILE_COLUMNS, NAME_COLUMNS, DATE_COLUMNS):
+        found.append(next((names[column] for column in columns if column in names), ""))
+    file, name, began = found
     if rows and not file:
         raise InputError(
             f"{printable(str(path))} has no column {FILE_COLUMNS[0]!r}; its columns are "
@@ -337,12 +340,12 @@ def read_listing(path: Path) -> list[Source]:
     for place, row in rows:
         if not row.get(file):
             continue
-        told = row.get(began, "")
-        moment = moment_of(told)
-        if told and moment is None:
+        date = row.get(began, "")
+        moment = moment_of(date)
+        if date and moment is None:
             raise InputError(
                 f"{printable(place)}, column {began}: a date is as in 2026-11-27 18:30:00; got "
-                f"{printable(told, 80)!r}."
+                f"{printable(date, 80)!r}."
             )
         listed.append(
             Source(path.parent / local_path(row[file]), row.get(name) or row[file], moment)
@@ -352,7 +355,7 @@ def read_listing(path: Path) -> list[Source]:
     return listed
 
 
-# --- when it was recorded
+# --- dates
 
 
 def began_at(path: Path) -> datetime | None:
@@ -360,12 +363,10 @@ def began_at(path: Path) -> datetime | None:
 
     A name is in the local time of whoever gave it. Most containers are in UTC.
     """
-    if found := DATED_NAME.search(path.name):
-        with_zeros = [int(part) for part in found.groups()]
-        try:
-            return datetime(*with_zeros)  # type: ignore[arg-type]
-        except ValueError:  # the 31st of February
-            pass
+    found = DATED_NAME.search(path.name)
+    if found:
+        with suppress(ValueError):  # the 31st of February
+            return datetime(*map(int, found.groups()))  # type: ignore[arg-type]
     try:
         with open_media(path, {}) as container:
             tags = {str(name).lower(): str(value) for name, value in container.metadata.items()}

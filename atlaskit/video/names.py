@@ -1,10 +1,10 @@
-"""Names of video files, from what a person types to what a library opens, and their fingerprints.
+"""Names and fingerprints of video files.
 
-* Names: `local_path` and what it says of a name that is none. A name may look like an address or a
-  pattern to FFmpeg: `Talk: part 1.mp4`, `pipe:0`, `a|b.mp4`. So every library gets it in a form
-  that can only mean a local file (`media_url`).
-* Fingerprints: `file_fingerprint`, `playlist_fingerprint`, `collection_fingerprint`, which identify
-  a file or several by content, wherever the files lie.
+* Names: `local_path` returns the file that a person means, or says why there is none. FFmpeg may
+  take a name for an address or a pattern: `Talk: part 1.mp4`, `pipe:0`, `a|b.mp4`. So every library
+  gets it in a form that can only mean a local file (`media_url`).
+* Fingerprints: `file_fingerprint`, `playlist_fingerprint` and `collection_fingerprint` identify
+  videos by content, wherever the files are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGE = re.compile(
     r"(?:\w+\.)?(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com|twitch\.tv|dailymotion\.com|tiktok\.com)/",
     re.IGNORECASE | re.ASCII,
 )
-"""How the address of a page of videos begins, without `https://`."""
+"""Beginnings of the addresses of pages with videos, without `https://`."""
 LONGEST_NAME = 255
 """Bytes of the longest name in the usual file systems."""
 
@@ -35,12 +35,12 @@ LONGEST_NAME = 255
 def local_path(name: str | os.PathLike[str]) -> Path:
     """Return the path that a person means by a path, with `~` for the home, or by a `file://` URL.
 
-    What exists under the very name is meant. Else letters with accents, which Unicode writes in two
-    ways, may be written in the other way in the name of the file.
+    A file with exactly this name is preferred. Otherwise its name may differ in how Unicode writes
+    letters with accents.
 
     Raises:
-        VideoError: It is the address of something that is not on this machine.
-        InputError: It is no name of a file.
+        VideoError: It is an address on another machine.
+        InputError: No file can have this name.
     """
     if not isinstance(name, str | os.PathLike):
         raise InputError(f"A file is named by a path; got {name!r:.80}.")
@@ -94,7 +94,7 @@ def exists(path: Path) -> bool:
     """Return whether a file or a folder is there; False for one that cannot be looked at."""
     try:
         return path.exists()
-    except OSError:  # not to be looked at: opening it says why
+    except OSError:  # opening it says why
         return False
 
 
@@ -139,7 +139,7 @@ def media_url(path: str | os.PathLike[str]) -> str:
 
 
 def why_unreadable(path: Path) -> str | None:
-    """Return the sentence about what is no file that can be read; None for one that can."""
+    """Return a sentence that says why a file cannot be read; None if it can be."""
     try:
         if not path.exists():
             return no_such_file(path)
@@ -154,7 +154,7 @@ def why_unreadable(path: Path) -> str | None:
 
 
 def no_such_file(path: Path) -> str:
-    """Return the sentence about a file that does not exist, with the name that may be meant."""
+    """Return a sentence about a file that does not exist, with a similar name if there is one."""
     if path.is_symlink():
         target = printable(str(path.readlink()), 200)
         return (
@@ -167,7 +167,7 @@ def no_such_file(path: Path) -> str:
 
 
 def _close_name(path: Path) -> str | None:
-    """Return a name beside a path that differs in case, in a few letters, or in its suffix."""
+    """Return a name in the same folder that differs in case, in a few letters, or in its suffix."""
     spelled = {normalize("NFC", name).casefold(): name for name in _names_beside(path)}
     wanted = normalize("NFC", path.name).casefold()
     close = difflib.get_close_matches(wanted, spelled, n=1, cutoff=0.8)
@@ -194,9 +194,9 @@ BLOCKS = 14
 def file_fingerprint(path: Path) -> str:
     """Hash a file's size, its first and last MiB, and 14 blocks of 64 KiB spread between them.
 
-    The time this takes does not grow with the file. Two files of equal size that agree in all these
-    parts but differ elsewhere share a fingerprint. Encoding a video again changes its size, so such
-    a pair does not occur by accident.
+    The time does not depend on the size of the file. Two files of equal size that only differ
+    outside these parts have the same fingerprint. This does not happen by accident, since encoding
+    a video again changes its size.
     """
     size = path.stat().st_size
     digest = hashlib.sha256(f"atlaskit-1:{size}".encode())
@@ -212,8 +212,8 @@ def file_fingerprint(path: Path) -> str:
 
 def collection_fingerprint(parts: Sequence[str], names: Sequence[str]) -> str:
     """Hash the fingerprints of a collection's films and their names, in order."""
-    told = "\0".join([*parts, *names])
-    return hashlib.sha256(f"atlaskit-collection-1:{told}".encode(errors="replace")).hexdigest()
+    content = "\0".join([*parts, *names])
+    return hashlib.sha256(f"atlaskit-collection-1:{content}".encode(errors="replace")).hexdigest()
 
 
 def playlist_fingerprint(parts: Sequence[str]) -> str:

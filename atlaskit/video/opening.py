@@ -1,6 +1,6 @@
-"""`open_video`: open a file, a list of files, or a video that the cache knows by its fingerprint.
+"""`open_video`: opens a file, a list of files, or a video that the cache knows by its fingerprint.
 
-A video that was asked about is cached as its facts (duration, frame rate, size) and its lines,
+The facts about a video that was asked about (duration, frame rate, size) and its lines are cached
 under its fingerprint. With these, and with cached views and replies, a run can be replayed without
 the file.
 """
@@ -22,7 +22,7 @@ from atlaskit.video.names import local_path
 from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
-from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.video.video import Video
 
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
@@ -42,19 +42,18 @@ def open_video(
 
     Args:
         source: A file (its path or `file://` URL), a list of files and open videos, or None for a
-            video that `cache` knows. A folder, a pattern or a table of files is a collection: see
-            `open_videos`.
+            video that `cache` knows. A folder, a pattern or a table of files opens as a collection:
+            see `open_videos`.
         subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
             inside the video file, "beside" for a file that lies beside the video and has its name,
             if there is one, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
             are joined.
         reader: Which library decodes: "pyav" or "decord".
-        fingerprint: `video.fingerprint` of a video that was asked about before. What `cache` knows
-            of it then suffices: the file is opened only when a frame must be decoded that is not
-            cached, and may be missing until then. The video has the lines that it was last asked
-            about with if neither source nor subtitles are given, or if `subtitles` is "embedded"
-            and the file is missing.
+        fingerprint: `video.fingerprint` of a video that was asked about before. Its facts come from
+            `cache`, and the file may be missing until a frame must be decoded that is not cached.
+            If neither source nor subtitles are given, or if `subtitles` is "embedded" and the file
+            is missing, the video has the lines with which it was last asked about.
         cache: Where to look up `fingerprint`, and where the video stream of a file without a
             reliable index is copied; None for the default one.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title. See
@@ -135,7 +134,7 @@ def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
 
 
 class _Opening:
-    """Opens files. What the cache knows by a fingerprint is opened when a frame is needed."""
+    """Opens files. A video that the cache knows is opened when the first frame is needed."""
 
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
         self._reader = reader
@@ -150,7 +149,7 @@ class _Opening:
         if subtitles == "embedded" and source is not None:
             sources = source if isinstance(source, list) else [source]
             if all(isinstance(each, Video) or each.exists() for each in sources):
-                facts = None  # its track is read
+                facts = None  # the track is read from the file
         if facts and (subtitles == "embedded" or source is subtitles is None):
             cache = self._cache or default_cache()
             subtitles = cached_lines(str(fingerprint), cache)
@@ -187,7 +186,7 @@ class _Opening:
     def _list(
         self, sources: Sequence[Path | Video], subtitles: Any, known: Sequence[str]
     ) -> Playlist:
-        """Return several sources as one playlist; each path is opened with its subtitles once.
+        """Return several sources as one playlist. Equal paths with equal subtitles share a video.
 
         Args:
             sources: Paths, and videos that are open.
@@ -225,7 +224,7 @@ class _Opening:
         return Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
 
     def _playlist(self, whole: VideoFacts, lines: Subtitles) -> Playlist | None:
-        """Return a playlist, each part once; None if the cache does not know each as a file."""
+        """Return a playlist from the cache; None if the cache does not know all of its files."""
         known = {part: self._facts(part) for part in whole.parts}
         if not all(facts and not facts.parts for facts in known.values()):
             return None
@@ -244,7 +243,7 @@ def _check_no_subtitles(video: Video, subtitles: object) -> None:
 
 
 def _check_embedded(source: object, subtitles: object) -> None:
-    """Raise InputError if a track is chosen where none inside a file is read."""
+    """Raise InputError if a track inside a file is chosen, but none is read."""
     is_list = isinstance(subtitles, Sequence) and not isinstance(subtitles, str)
     given = list(subtitles) if is_list else [subtitles]  # type: ignore[call-overload]
     if isinstance(source, Video) or "embedded" not in given:

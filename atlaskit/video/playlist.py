@@ -56,23 +56,27 @@ class Playlist(Video):
         self.name = f"playlist of {len(parts)} ({names})"
         self.fingerprint = playlist_fingerprint([part.fingerprint for part in parts])
         if subtitles is None:
-            shifted = (
-                part.subtitles.shifted(float(start), float(start) + part.duration_s)
-                for start, part in zip(self._part_starts, self.parts, strict=True)
-            )
-            subtitles = Subtitles.merged(list(shifted))
+            shifted = []
+            for start_s, part in zip(self.starts_s, self.parts, strict=True):
+                shifted.append(part.subtitles.shifted(start_s, start_s + part.duration_s))
+            subtitles = Subtitles.merged(shifted)
         self.subtitles = subtitles
         self._cache = self.parts[0]._cache
 
     @property
+    def _videos(self) -> list[Video]:
+        """Each video that is a part, once."""
+        return list({id(part): part for part in self.parts}.values())
+
+    @property
     def frames_decoded(self) -> int:
         """Number of frames decoded of all parts, also for other playlists that share them."""
-        return sum(part.frames_decoded for part in {id(part): part for part in self.parts}.values())
+        return sum(video.frames_decoded for video in self._videos)
 
     @property
     def decoding_s(self) -> float:
         """Seconds that decoding of all parts took, also for other playlists that share them."""
-        return sum(part.decoding_s for part in {id(part): part for part in self.parts}.values())
+        return sum(video.decoding_s for video in self._videos)
 
     @property
     def starts_s(self) -> tuple[float, ...]:
@@ -90,16 +94,15 @@ class Playlist(Video):
         requests = []
         for part, within_s in map(self.locate, times):
             scale = min(self.size[0] / part.size[0], self.size[1] / part.size[1])
-            fitted = (
-                part.size[0] * scale / self.size[0] * width,
-                part.size[1] * scale / self.size[1] * height,
-            )
-            requests.append((part, within_s, (max(1, round(fitted[0])), max(1, round(fitted[1])))))
-        frames = read_frames(requests)
-        return [
-            frame if isinstance(frame, FrameError) else letterboxed(frame, (width, height))
-            for frame in frames
-        ]
+            fitted_width = round(part.size[0] * scale / self.size[0] * width)
+            fitted_height = round(part.size[1] * scale / self.size[1] * height)
+            requests.append((part, within_s, (max(1, fitted_width), max(1, fitted_height))))
+        frames = []
+        for frame in read_frames(requests):
+            if not isinstance(frame, FrameError):
+                frame = letterboxed(frame, (width, height))
+            frames.append(frame)
+        return frames
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
@@ -136,11 +139,9 @@ class Playlist(Video):
                 inner_s = np.arange(0.0, part.duration_s, 1.0).tolist()
             keyframes_s += [start_s + time_s for time_s in inner_s if time_s < part.duration_s]
         is_free = all(marks.keyframes_s is None for marks in of_part.values())
-        is_telling = all(marks.is_telling for marks in of_part.values())
-        distinct_s = sum(
-            part.duration_s for part in {id(part): part for part in self.parts}.values()
-        )
-        return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes, distinct_s)
+        marks_cuts = all(marks.marks_cuts for marks in of_part.values())
+        distinct_s = sum(video.duration_s for video in self._videos)
+        return Marks(cuts_s[1:], None if is_free else keyframes_s, marks_cuts, changes, distinct_s)
 
     def _locate(self, time_s: float) -> tuple[int, float]:
         """Return the index of the part that has the frame at a time, and the second in that part.

@@ -1,7 +1,6 @@
-"""`VideoFacts`: what the cache stores about a video (duration, rate, size, lines), validated when
-read.
+"""`VideoFacts`: the facts about a video in the cache: its duration, frame rate, size and lines.
 
-Cached bytes may come from someone else's cache, so they are validated when they are read.
+They may come from someone else's cache, so they are validated when they are read.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LARGEST_NUMBER = 1e9
 
 
 class FilmFacts(BaseModel):
-    """What a collection says of a film."""
+    """The name and the date of a film of a collection."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -42,7 +41,7 @@ class FilmFacts(BaseModel):
 
 
 class VideoFacts(BaseModel):
-    """What is known of a video without its file."""
+    """The facts about a video that are known without its file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -57,7 +56,7 @@ class VideoFacts(BaseModel):
     lead_s: Annotated[float, Field(ge=0, le=LARGEST_NUMBER)] = 0.0
     """Seconds of the container's time before the first frame."""
     films: Annotated[list[FilmFacts], Field(max_length=MOST_PARTS)] = []
-    """What a collection says of each of its parts; empty for a playlist and a file."""
+    """The films of a collection, one for each part; empty for a playlist and a file."""
 
 
 _Second = Annotated[float, Field(ge=0)]
@@ -65,7 +64,7 @@ _LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 
 def remember_video(video: Video, cache: Cache) -> None:
-    """Cache what a video is recalled by: its facts and those of its parts, and its lines."""
+    """Cache the facts about a video and its parts, and its lines, so that it can be recalled."""
     if isinstance(video, Playlist):
         parts = list({part.fingerprint: part for part in video.parts}.values())
     else:
@@ -138,7 +137,8 @@ def _are_facts(key: str, entry: bytes) -> bool:
 
 
 def _are_lines(key: str, entry: bytes) -> bool:
-    return (lines := parse_lines(entry)) is not None and key == LINES.key(lines=lines.fingerprint)
+    lines = parse_lines(entry)
+    return lines is not None and key == LINES.key(lines=lines.fingerprint)
 
 
 def _is_fingerprint(_: str, entry: bytes) -> bool:
@@ -156,13 +156,13 @@ ORIGINAL = Kind("original", 1, _is_fingerprint)
 
 
 def put_facts(video: Video, cache: Cache) -> None:
-    """Cache what is known of a video without its file."""
+    """Cache the facts about a video."""
     entry = canonical_json(facts_of(video).model_dump(exclude_defaults=True))
     _put(VIDEO.key(video=video.fingerprint), entry.encode(), cache)
 
 
 def facts_of(video: Video) -> VideoFacts:
-    """Return what is known of a video without its file."""
+    """Return the facts about a video that are known without its file."""
     facts: dict[str, object] = {
         "name": video.name.encode("utf-8", "replace").decode(),
         "duration_s": video.duration_s,
@@ -173,10 +173,10 @@ def facts_of(video: Video) -> VideoFacts:
     if video.lead_s:  # otherwise the facts stay as versions without this one stored them
         facts["lead_s"] = video.lead_s
     if isinstance(video, Collection):
-        facts["films"] = [
-            {"name": film.name, "began": film.began and film.began.isoformat()}
-            for film in video.films
-        ]
+        films = []
+        for film in video.films:
+            films.append({"name": film.name, "began": film.began and film.began.isoformat()})
+        facts["films"] = films
     return VideoFacts.model_validate(facts)
 
 

@@ -1,12 +1,13 @@
-"""Shots: where the picture changes, and the one frame that a person would want to see of a cell.
+"""Shots: where the picture changes, and which frame of a cell is the most informative.
 
-First the container is read: keyframes off the regular beat, and packets much larger than those
-around them, are where the encoder saw a change; where the size of packets changes its level, there
-may be one (`marks_of`). Then a bounded number of frames is looked at as thumbnails. This drops
-changes that are none, finds those that the container does not tell, and ranks each place by how
-little of the film around it looks alike (`find_shots`). The rank of a place does not depend on any
-grid, so a cell shows the highest place in it, and dividing a cell loses none that it showed
-(`Shots.moment`). All of it is cached by the content of the video (`shots_of`).
+First the container is read (`marks_of`). An encoder marks a change of the picture by a keyframe off
+its regular beat, or by a packet that is much larger than those around it. Where the average size of
+packets changes, there may be a change too. Then a limited number of frames is examined as
+thumbnails (`find_shots`). This removes false changes, finds changes that the container does not
+mark, and ranks each place by how different it is from the film around it. The rank of a place does
+not depend on a grid, so a cell shows the highest place in it, and a place that a cell showed is
+still shown when the cell is divided (`Shots.moment`). The result is cached by the content of the
+video (`shots_of`).
 """
 
 from __future__ import annotations
@@ -28,59 +29,61 @@ from atlaskit.progress import bar as progress_bar
 from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 
 MOST_LOOKS = 1280
-"""The most frames of a video that are looked at: twenty for each cell of a root grid with K = 8."""
+"""The most frames of a video that are examined: twenty for each cell of a root grid with K = 8."""
 MOST_REPEATS = 4
-"""Where a playlist repeats files, so many times more places are compared than frames looked at."""
+"""If a playlist repeats files, up to this many times more places are compared than frames are
+examined."""
 DENSEST_S = 0.5
-"""Frames that are looked at for no reason are so far apart, however short a video is."""
+"""Frames that are examined without a mark of the container are at least this far apart."""
 MOST_PLAYED = 128
-"""The most of these that are no keyframes, so that the film from the keyframe before is played:
-that costs twice as much as a root grid of midpoints."""
+"""The most examined frames that are no keyframes, so that all frames from the keyframe on must be
+decoded. They cost twice as much as a root grid of midpoints."""
 CHEAP_PX = 64 * 1920 * 1080
-"""Pixels that are looked at where the container tells: as many as a root grid of keyframes has at
-1080p, which so costs twice the time."""
+"""Pixels that are examined if the container marks cuts: as many as a root grid of keyframes has at
+1080p."""
 FEWEST_LOOKS = 96
-"""As many frames are looked at, however large they are: with fewer, an insert of a film of 90
-minutes is missed."""
+"""At least as many frames are examined, however large they are. With fewer, an insert in a film of
+90 minutes is missed."""
 CHEAP_PLAYED = 1 / 32
-"""Where the container tells, this share of its frames may be no keyframes."""
+"""The share of examined frames that may be no keyframes if the container marks cuts."""
 CERTAIN = 4.0
-"""How strong a change is that is certain, beside the logarithms of `Marks.changes`."""
+"""The strength of a certain cut, on the scale of `Marks.changes`."""
 LOOKS_AT_ONCE = 64
 """Frames that are decoded between two steps of the bar."""
 THUMBNAIL = (24, 18)
 """(width, height) in pixels of the frames that are compared."""
 BLANK_LEVELS = 8
-"""A thumbnail whose pixels differ by no more than this, of 255, is blank: a fade, a black frame.
-It differs from everything and shows nothing."""
+"""A thumbnail is blank if its pixels differ by at most this much, of 255. A fade or a black frame
+differs from everything and shows nothing."""
 BRIEF_S = 1.5
-"""Seconds below which a shot counts less: a white flash is unlike all, and tells nothing."""
+"""Shorter shots have a lower rank: a white flash differs from everything, and shows nothing."""
 SAME_LEVELS = 1.0
-"""Mean difference of two thumbnails, of 255, up to which they show the same, without a cut. Two
-slides of a lecture differ by 1.5 and more, the grain of one by 0.15."""
+"""Two thumbnails show the same if their mean difference, of 255, is at most this. Two slides of a
+lecture differ by 1.5 and more, two frames of one slide with grain by 0.15."""
 OTHER_LEVELS = 20.0
-"""Mean difference from which two frames that were only looked at may have a cut between them."""
+"""Two examined frames may have a cut between them if their mean difference is at least this."""
 FLASH_S = 0.3
-"""A shot that is shorter is a flash or a flicker, and no shot."""
+"""A shorter shot is a flash or a flicker, and is ignored."""
 FEWEST_MARKS = 3
-"""A container tells where cuts are if so many keyframes lie off its beat."""
+"""A container marks cuts if at least this many keyframes are off its beat."""
 LONG_GOP_SHARE = 1 / 96
-"""Where keyframes lie further apart than this share of a video in half of it, all frames between
-them may be looked at: playing all of it costs no more than a few grids of midpoints then."""
+"""If keyframes are further apart than this share of a video in half of it, all frames between them
+may be examined: decoding all of them costs no more than a few grids of midpoints."""
 AROUND = 128
-"""How many frames before and after it a frame is compared with."""
+"""A frame is compared with this many examined frames before it, and as many after it."""
 DOUBLINGS = 3
-"""Over so many lengths of film, each twice the one before, it is averaged how unlike a place is."""
+"""A rank is the average over this many lengths of film, each twice as long as the one before."""
 SHORTEST_S = 4.0
 """The shortest of these lengths."""
 LONGEST_ENTRY = 4_000_000
-"""Bytes of a cache entry that is read; a film of ten hours, cut thrice a second, has a third."""
+"""The most bytes of a cache entry that is read. That of a film of ten hours with three cuts a
+second has a third of it."""
 LATEST_S = 1.0
-"""A shot is shown in its middle, or so many seconds after its keyframe, which costs less."""
+"""A shot is shown in its middle, or this many seconds after its keyframe, which is cheaper."""
 
 
 class Film(Protocol):
-    """What is asked of a video here."""
+    """The part of a video's interface that is used here."""
 
     name: str
     size: Size
@@ -88,41 +91,40 @@ class Film(Protocol):
     duration_s: float
 
     def marks(self) -> Marks:
-        """Return what the container tells."""
+        """Return the cuts and keyframes that the container marks."""
 
     def locate(self, time_s: float) -> tuple[Any, float]:
         """Return the file that has the frame at a time, and the second in that file."""
 
     def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
-        """Return the frame at each time, or why it cannot be read."""
+        """Return the frame at each time, or its error."""
 
 
 class Marks(NamedTuple):
-    """What a container tells of a video without decoding anything."""
+    """The cuts and keyframes of a video that its container marks."""
 
     cuts_s: list[float]
-    """Where the encoder saw the picture change."""
+    """Where the encoder detected a change of the picture."""
     keyframes_s: list[float] | None
     """Times of all keyframes; None if every frame costs the same."""
-    is_telling: bool
-    """Whether its keyframes follow the picture, not only a beat."""
+    marks_cuts: bool
+    """Whether keyframes follow the picture, and not only a regular beat."""
     changes: list[tuple[float, float]] = []  # noqa: RUF012 - a tuple has no default of its own
-    """Where the size of its packets changes its level, and by how much."""
+    """Where the average size of packets changes, and by how much, as a logarithm."""
     distinct_s: float = np.inf
-    """Length of the film in it that differs, if that is less than all: a playlist may repeat a
-    file, of which the same frames are looked at once."""
+    """Seconds of different film, if a playlist repeats files. Equal frames are examined once."""
 
 
 @dataclass(frozen=True)
 class Shots:
-    """The shots of a video, and which places in it are unlike the rest."""
+    """The shots of a video, and the places in it that differ from the film around them."""
 
     cuts_s: tuple[float, ...]
     """Where one shot ends and the next begins, in order."""
     places_s: tuple[float, ...] = ()
-    """Times of the frames that may stand for a cell, in order."""
+    """Times of the frames that may represent a cell, in order."""
     ranks: tuple[float, ...] = ()
-    """How unlike the film around it each place is, in levels of 255."""
+    """How different from the film around it each place is, in levels of 255."""
     _by_place: dict[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -131,8 +133,8 @@ class Shots:
     def moment(self, start_s: float, end_s: float) -> float | None:
         """Return the place with the highest rank in `[start_s, end_s)`; None if it holds none.
 
-        Of equal ranks the earlier one. A place that stands for a cell stands for the part that has
-        it, however the cell is divided.
+        Of equal ranks the earlier one is returned. If the cell is divided, the place represents the
+        part that contains it.
         """
         inside_s = self.places_s[
             bisect_left(self.places_s, start_s) : bisect_left(self.places_s, end_s)
@@ -140,19 +142,19 @@ class Shots:
         return max(inside_s, key=lambda place_s: self._by_place[place_s], default=None)
 
     def around(self, shown_s: float) -> tuple[float, ...]:
-        """Return the cuts right before and right after a time, as far as there are any."""
+        """Return the last cut before a time and the first one after it, if there are any."""
         after = bisect_right(self.cuts_s, shown_s)
         return self.cuts_s[max(0, after - 1) : after + 1]
 
     def unshown(
         self, start_s: float, end_s: float, shown_s: float
     ) -> tuple[tuple[float, float], ...]:
-        """Return the shots inside an interval, from cut to cut, but the one that is shown."""
+        """Return the shots inside an interval, from cut to cut, without the shown one."""
         inside_s = self._inside(start_s, end_s)
         return tuple((a, b) for a, b in pairwise(inside_s) if not a <= shown_s < b)
 
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
-        """Return the cuts inside an interval but those around the shot that is shown."""
+        """Return the cuts inside an interval, without those around the shown shot."""
         edges_s = self.around(shown_s)
         return tuple(cut_s for cut_s in self._inside(start_s, end_s) if cut_s not in edges_s)
 
@@ -166,7 +168,7 @@ def _are_shots(_: str, entry: bytes) -> bool:
 
 
 SHOTS = Kind("shots", 3, _are_shots)
-"""The cuts of a video, and the places in it that are unlike the rest. Left out: nothing."""
+"""The cuts of a video, and the places that differ from the film around them. Left out: nothing."""
 
 
 def parse_shots(entry: bytes) -> Shots | None:
@@ -175,22 +177,20 @@ def parse_shots(entry: bytes) -> Shots | None:
         return None
     try:
         found = json.loads(entry)
-        lists = [
-            [float(value) for value in found[name]] for name in ("cuts_s", "places_s", "ranks")
-        ]
-        shots = Shots(*map(tuple, lists))
+        columns = [tuple(map(float, found[name])) for name in ("cuts_s", "places_s", "ranks")]
+        shots = Shots(*columns)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    is_sorted = all(
-        sorted(times_s) == times_s and not {np.inf, -np.inf} & {*times_s} for times_s in lists[:2]
-    )
-    if is_sorted and all(value == value for values in lists for value in values):
-        return shots
-    return None
+    for times_s in (shots.cuts_s, shots.places_s):
+        if list(times_s) != sorted(times_s) or not np.isfinite(times_s).all():
+            return None
+    if np.isnan(shots.ranks).any():
+        return None
+    return shots
 
 
 def shots_of(video: Film, cache: Cache) -> Shots:
-    """Return the shots of a video, from a cache or by looking for them.
+    """Return the shots of a video, from a cache or by examining its frames.
 
     Raises:
         FrameError: A frame could not be read this time.
@@ -213,33 +213,33 @@ def shots_of(video: Film, cache: Cache) -> Shots:
     return shots
 
 
-# --- what the container tells
+# --- the container
 
 BEAT_SHARE = 0.6
-"""Share of the gaps between keyframes that are equal where they follow a beat."""
+"""If a larger share of the gaps between keyframes is equal, the keyframes follow a beat."""
 REACH = 40
-"""Packets before and after one that it is compared with: more than two pyramids of B-frames."""
+"""A packet is compared with this many packets before and after it: two pyramids of B-frames."""
 SUDDEN_FACTOR = 2.5
-"""A packet that is larger than those around it by more begins another picture."""
+"""A packet that is larger than those around it by this factor begins another picture."""
 LEVEL_S = 0.8
 """Length of film over which the size of packets is averaged."""
 LEVEL_FACTOR = 2.5
-"""Their size changes its level by so much or more."""
+"""The average size changes if it grows or shrinks by at least this factor."""
 BLOCK = 1 << 14
-"""Windows that are looked at together."""
+"""Windows that are computed at once, to bound the memory."""
 
 
 def marks_of(packets: Packets) -> Marks:
-    """Return where a container marks changes: keyframes off its beat, packets that stick out."""
+    """Return where a container marks changes: keyframes off its beat, unusually large packets."""
     keyframes_s = packets.times_s[packets.are_keyframes]
     every_s = [float(at) for at in keyframes_s]
     if len(keyframes_s) < 2 or len(keyframes_s) > len(packets.times_s) / 2:
         return Marks([], every_s, False)
     gaps_s = np.diff(keyframes_s)
     values, counts = np.unique(np.round(gaps_s, 1), return_counts=True)
-    beat_s = float(
-        values[counts.argmax()] if counts.max() > BEAT_SHARE * len(gaps_s) else gaps_s.max()
-    )
+    beat_s = float(gaps_s.max())
+    if counts.max() > BEAT_SHARE * len(gaps_s):
+        beat_s = float(values[counts.argmax()])
     off_beat_s = keyframes_s[1:][gaps_s < beat_s - max(0.15, 0.02 * beat_s)]
     excess = _excess(packets)
     sudden_s = packets.times_s[
@@ -252,7 +252,7 @@ def marks_of(packets: Packets) -> Marks:
 def _excess(packets: Packets) -> NDArray[np.float32]:
     """Return by what factor each packet between keyframes is larger than those around it."""
     sizes = np.where(packets.are_keyframes, 0, packets.sizes).astype(np.float32)
-    # Of those around a packet, a few may be changes too.
+    # A few of the packets around it may be changes too, so compare with the fourth largest.
     windows = np.pad(sizes, REACH)
     usual = _over_windows(
         windows, 2 * REACH + 1, lambda windows: np.partition(windows, -4, axis=1)[:, -4]
@@ -267,9 +267,9 @@ def _key_sizes(packets: Packets) -> NDArray[np.float64]:
 
 
 def _changes(packets: Packets, excess: NDArray[np.float32]) -> list[tuple[float, float]]:
-    """Return where packets become larger or smaller for long, and by how much, as a logarithm.
+    """Return where packets become larger or smaller for some time, and by how much (a logarithm).
 
-    A packet that is larger than all around it counts too.
+    A single packet that is larger than those around it counts too.
     """
     times_s = packets.times_s
     between = np.flatnonzero(~packets.are_keyframes)
@@ -295,29 +295,29 @@ def _over_windows(
     width: int,
     reduce: Callable[[NDArray[np.float32]], NDArray[np.float32]],
 ) -> NDArray[np.float32]:
-    """Return one value for each window of so many values; of some windows at a time."""
+    """Return one value for each window of `width` values."""
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
     return np.concatenate(
         [reduce(windows[at : at + BLOCK]) for at in range(0, len(windows), BLOCK)]
     )
 
 
-# --- what the frames tell
+# --- the frames
 
 
 class _Piece(NamedTuple):
-    """A stretch without a cut inside, of which one frame is looked at."""
+    """A stretch without a cut inside, of which one frame is examined."""
 
     start_s: float
     end_s: float
     look_s: float
-    """Time of the frame that is looked at."""
+    """Time of the frame that is examined."""
     shown_s: float
     """Time of the frame that may be shown."""
 
 
 def find_shots(video: Film) -> Shots:
-    """Look for the shots of a video; at most MOST_LOOKS frames of it are decoded, and those before.
+    """Return the shots of a video. At most MOST_LOOKS of its frames are examined.
 
     Raises:
         FrameError: A frame could not be read this time.
@@ -325,10 +325,10 @@ def find_shots(video: Film) -> Shots:
     marks = video.marks()
     repeats = min(MOST_REPEATS, video.duration_s / marks.distinct_s)
     if repeats >= 2:  # then most looks cost nothing
-        marks = marks._replace(is_telling=False)
+        marks = marks._replace(marks_cuts=False)
     most = int(MOST_LOOKS * max(1, repeats))
     most_played = MOST_PLAYED
-    if marks.is_telling:
+    if marks.marks_cuts:
         width, height = video.size
         most = max(FEWEST_LOOKS, min(most, CHEAP_PX // (width * height)))
         most_played = int(most * CHEAP_PLAYED)
@@ -346,7 +346,7 @@ def find_shots(video: Film) -> Shots:
 
     pixels = np.array([seen[piece.look_s].ravel() for piece in pieces], np.float32)
     ranks = _ranks(pieces, pixels, video.duration_s)
-    cuts_s = _cuts(cuts_s, pieces, pixels, marks.is_telling)
+    cuts_s = _cuts(cuts_s, pieces, pixels, marks.marks_cuts)
     bounds_s = [0.0, *cuts_s, video.duration_s]
     places = dict[float, float]()
     for piece, rank in zip(pieces, ranks, strict=True):
@@ -357,13 +357,13 @@ def find_shots(video: Film) -> Shots:
 
 
 def _weight(time_s: float, bounds_s: Sequence[float]) -> float:
-    """Return by how much the rank of a frame counts: less if its shot is too brief to be seen."""
+    """Return the weight of a frame's rank: less than 1 if its shot is brief."""
     after = min(max(1, bisect_right(bounds_s, time_s)), len(bounds_s) - 1)
     return min(1.0, (bounds_s[after] - bounds_s[after - 1]) / BRIEF_S) ** 2
 
 
 def _apart(times_s: Sequence[float], duration_s: float) -> list[float]:
-    """Return those of sorted times that are no flash after another, nor at an end of the video."""
+    """Return sorted times without those that are too near to another or to an end of the video."""
     kept_s = [0.0]
     for time_s in times_s:
         if kept_s[-1] + FLASH_S <= time_s <= duration_s - FLASH_S:
@@ -378,13 +378,13 @@ def _pieces(
     most: int,
     most_played: int,
 ) -> list[_Piece]:
-    """Return the stretches of which one frame each is looked at, in order.
+    """Return the stretches of which one frame each is examined, in order.
 
     Args:
-        marks: What the container tells.
+        marks: The cuts and keyframes that the container marks.
         edges_s: Where stretches begin and end.
-        strengths: How strong a change each edge is but the start and the end of the video.
-        most: The most frames that are looked at.
+        strengths: The strength of the change at each edge inside the video.
+        most: The most frames that are examined.
         most_played: The most of these that are no keyframes.
     """
     duration_s = edges_s[-1]
@@ -392,7 +392,7 @@ def _pieces(
     if len(stretches) > most:
         stretches = _shortest(stretches, most, duration_s)
     longest_s = np.inf
-    if not marks.is_telling and len(stretches) < most:
+    if not marks.marks_cuts and len(stretches) < most:
         longest_s = max(DENSEST_S, duration_s / (most - len(stretches)))
     gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
     has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
@@ -401,21 +401,19 @@ def _pieces(
     played: list[tuple[float, _Piece]] = []
     for start_s, end_s in stretches:
         count = max(1, int((end_s - start_s) // longest_s))
-        bounds_s = [start_s + number / count * (end_s - start_s) for number in range(count)] + [
-            end_s
-        ]
+        bounds_s = [start_s + number / count * (end_s - start_s) for number in range(count)]
+        bounds_s.append(end_s)
         for first_s, last_s in pairwise(bounds_s):
             middle_s = (first_s + last_s) / 2
-            # Where a change begins is not known to the frame.
-            unsure_s = FLASH_S if count == 1 and not marks.is_telling else 0.0
+            # The exact frame at which a change begins is not known.
+            unsure_s = FLASH_S if count == 1 and not marks.marks_cuts else 0.0
             look_s = _nearest(
                 marks.keyframes_s, min(middle_s, first_s + unsure_s), last_s, middle_s
             )
             if look_s is not None:
                 shown_s = look_s
-                if (
-                    look_s < first_s + (last_s - first_s) / 5
-                ):  # not a shot's first frame, which may be half a change
+                if look_s < first_s + (last_s - first_s) / 5:
+                    # The first frame of a shot may be in the middle of a change.
                     shown_s = min(middle_s, look_s + LATEST_S)
                 pieces.append(_Piece(first_s, last_s, look_s, shown_s))
             elif has_long_gops:
@@ -430,7 +428,7 @@ def _pieces(
 def _shortest(
     stretches: list[tuple[float, float]], most: int, duration_s: float
 ) -> list[tuple[float, float]]:
-    """Return the shortest stretch that begins in each of so many equal parts of a video."""
+    """Return the shortest stretch that begins in each of `most` equal parts of a video."""
     shortest = dict[int, tuple[float, float]]()
     for start_s, end_s in stretches:
         part = int(start_s / duration_s * most)
@@ -453,7 +451,7 @@ def _nearest(
 
 
 def _look_once(video: Film, times_s: list[float]) -> dict[float, Pixels]:
-    """Return the thumbnail of each time that can be decoded; of equal frames, one is looked at."""
+    """Return the thumbnail of each time that can be decoded. Equal frames are decoded once."""
     first_of = dict[tuple[int, float], float]()
     equal_s = dict[float, float]()
     for time_s in times_s:
@@ -481,18 +479,17 @@ def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
 
 
 def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float) -> list[float]:
-    """Return how unlike the film around it each piece is, averaged over lengths of film.
+    """Return how different from the film around it each piece is, averaged over lengths of film.
 
-    For a length of film it is the least difference that so much film around the piece, with itself,
-    does not exceed. So what is long, or comes often, is unlike nothing, and what is short and looks
-    like nothing else ranks highest, whatever the length of a cell.
+    For a length L it is the smallest difference within which the piece and its surroundings have L
+    seconds of film. So a shot that is long, or that is repeated, has a low rank, and a short shot
+    that is like nothing else has the highest rank, whatever the length of a cell.
     """
     lengths_s = np.array([piece.end_s - piece.start_s for piece in pieces])
     wanted_s = max(SHORTEST_S, duration_s / MOST_LOOKS) * 2.0 ** np.arange(DOUBLINGS)
     ranks = []
-    room = np.empty_like(
-        pixels[: 2 * AROUND + 1]
-    )  # one for all: to get memory anew takes longer than to compare
+    # One buffer for all pieces: to allocate memory takes longer than to compare.
+    room = np.empty_like(pixels[: 2 * AROUND + 1])
     for index in range(len(pieces)):
         near = slice(max(0, index - AROUND), index + AROUND + 1)
         unlike = room[: len(pixels[near])]
@@ -506,23 +503,22 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
 
 
 def _cuts(
-    cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], is_telling: bool
+    cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], marks_cuts: bool
 ) -> list[float]:
-    """Return the container's cuts between unlike frames, and the cuts that only frames tell."""
+    """Return the container's cuts between different frames, and cuts that only frames show."""
     changed = np.diff(pixels.reshape(len(pixels), -1, 3), axis=0)
     steps = np.abs(changed).mean(axis=(1, 2))
-    # What only becomes lighter or darker as a whole is a fade, a flash or a flicker.
+    # A picture that only becomes lighter or darker as a whole is a fade, a flash or a flicker.
     patterns = np.abs(changed - changed.mean(axis=1, keepdims=True)).mean(axis=(1, 2))
     starts_s = [piece.start_s for piece in pieces]
     kept_s = list[float]()
     for cut_s in cuts_s:
         after = bisect_left(starts_s, cut_s)
-        is_between = (
-            0 < after < len(pieces) and pieces[after].start_s == cut_s == pieces[after - 1].end_s
-        )
+        is_inner = 0 < after < len(pieces)
+        is_between = is_inner and pieces[after].start_s == cut_s == pieces[after - 1].end_s
         if not is_between or patterns[after - 1] > SAME_LEVELS:
             kept_s.append(cut_s)
-    if is_telling:
+    if marks_cuts:
         return kept_s
     for number, step in enumerate(steps):
         usual = float(np.median(steps[max(0, number - 8) : number + 9]))
@@ -530,9 +526,8 @@ def _cuts(
         following = pieces[number + 1]
         is_known = any(piece.look_s < cut_s <= following.look_s for cut_s in cuts_s)
         if step > max(OTHER_LEVELS, 3 * usual) and not is_known:
-            kept_s.append(
-                following.start_s if following.start_s == piece.end_s else following.look_s
-            )
+            is_adjacent = following.start_s == piece.end_s
+            kept_s.append(following.start_s if is_adjacent else following.look_s)
     return sorted(kept_s)
 
 

@@ -1,12 +1,12 @@
-"""The sound of a video file, decoded in one pass to 16 kHz mono, placed and cut.
+"""The sound of a video file, decoded in one pass to 16 kHz mono and cut into chunks.
 
-* Chunks: `Block`, `Chunk`, `cut_at_pauses`. What is *silent* is so quiet that nobody hears anything
-  in it: it needs no speech model. It is measured in decibels below full scale (dBFS) of the mean
-  power of 20 ms.
-* Places: `SoundTimer`. The clock of a recording may restart or jump in the middle; the picture
-  decides where, and by how much (`PyAVReader.joints`). Small errors of the sound's times are evened
-  out.
-* Tracks: `Sound`, which chooses a track, and decodes it.
+* Chunks: `Block`, `Chunk`, `cut_at_pauses`. Sound is *silent* if it is so quiet that nothing can be
+  heard, so that it needs no speech model. The mean power of 20 ms is measured, in decibels below
+  full scale (dBFS).
+* Times: `SoundTimer`. The clock of a recording may restart or jump in the middle. The pictures
+  decide where, and by how much (`PyAVReader.joints`). Small errors of the sound's times are
+  corrected.
+* Tracks: `Sound`, which chooses a track and decodes it.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
 RATE = 16_000
 """Samples per second. Speech models are trained on this rate."""
 LONGEST_S = 30.0
-"""Longest chunk in seconds: what Whisper hears at once."""
+"""Longest chunk in seconds, the input of Whisper."""
 FRAME = RATE // 50
 """Samples over which the power is measured: 20 ms."""
 SILENT_DB = -60.0
-"""What is never louder than this is silent."""
+"""Sound that is never louder is silent."""
 LONG_SILENCE_S = 4.0
-"""A silence at least this long becomes a chunk of its own: speech models make words up in it."""
+"""A longer silence becomes a chunk of its own, since speech models invent words in it."""
 MARGIN_S = 0.3
-"""Silence that stays with the sound on each side of it."""
+"""Silence that is kept before and after sound."""
 QUIET_S = 0.3
-"""Length of the quiet place that a chunk ends in."""
+"""Length of the quiet place at which a chunk ends."""
 
 Samples = NDArray[np.int16]
 """Mono sound at `RATE`, (n,)."""
 
 
 class Block(NamedTuple):
-    """Some sound as it is decoded."""
+    """A piece of decoded sound."""
 
     first: int
-    """Number of its first sample, from the start of the file's clock."""
+    """Number of its first sample, counted from the start of the file's clock."""
     samples: Samples
 
 
@@ -62,7 +62,7 @@ class Chunk(NamedTuple):
     """A piece of the sound that is transcribed at once."""
 
     first: int
-    """Number of its first sample, from the start of the file's clock."""
+    """Number of its first sample, counted from the start of the file's clock."""
     samples: Samples
     is_silent: bool
     """Whether it is so quiet that there is nothing to transcribe."""
@@ -89,11 +89,10 @@ class Chunk(NamedTuple):
 
 
 def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iterator[Chunk]:
-    """Cut sound into chunks; together they are all samples of all blocks, each once and in order.
+    """Cut sound into chunks, which together hold each sample of all blocks once and in order.
 
-    A chunk ends at the quietest place of its second half, which is a pause where there is one. A
-    long silence becomes a chunk of its own. A chunk also ends where the next block does not follow
-    on.
+    A chunk ends at the quietest place of its second half, which is a pause if there is one. A long
+    silence becomes a chunk of its own. A chunk also ends if there is a gap before the next block.
 
     Args:
         blocks: The sound in order. Only the chunk that is being filled is kept in memory.
@@ -105,7 +104,7 @@ def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iter
     count = 0
     for block in chain(blocks, [None]):
         is_end = count > 0 and (block is None or block.first != first + count)
-        # Of what goes on, a sound just as long as a chunk is not cut.
+        # Sound that is just as long as a chunk is not cut.
         while count >= (1 if is_end else longest + FRAME):
             samples = np.concatenate(parts)
             cut, is_silent = _cut(samples, longest)
@@ -162,12 +161,12 @@ def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 TOLERANCE_S = 0.1
-"""Times that are wrong by less are taken for rounded ones: the sound goes on without a break."""
+"""A smaller error of a time is ignored: the sound continues without a break."""
 OVERLAP_S = 0.5
-"""Sound that comes earlier than it should by less is there twice, or its samples run fast: what
-overlaps is left out. A clock that goes back by more has restarted."""
+"""Sound that overlaps the sound before it by less is left out. If a clock goes back by more, it has
+restarted."""
 NEAR_BYTES = 8_000_000
-"""A joint of the sound lies within so many bytes of the file of that of the picture."""
+"""A joint of the sound is within this many bytes of that of the pictures in the file."""
 
 
 class SoundTimer:
@@ -181,8 +180,8 @@ class SoundTimer:
         """Begin a track.
 
         Args:
-            joints: Byte of the file from which on so many seconds are added to its times.
-            limit_s: When the video ends. A clock that jumps past it has not really gone on.
+            joints: The byte of the file from which on so many seconds are added to its times.
+            limit_s: The end of the video. A time beyond it is wrong.
         """
         self.end_s: float | None = None
         self._joints = list(joints)
@@ -190,12 +189,12 @@ class SoundTimer:
         self._shift_s = self._lag_s = 0.0
 
     def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
-        """Return when a frame starts on the video's clock; None if it repeats what was heard.
+        """Return the start of a frame on the video's clock; None if it repeats earlier sound.
 
         Args:
-            at_s: When it starts in the container's time; None if that is not known.
-            length_s: How long it lasts.
-            byte: Where its packet lies in the file; None if that is not known.
+            at_s: Its start in the container's time; None if that is unknown.
+            length_s: Its length.
+            byte: The place of its packet in the file; None if that is unknown.
         """
         start_s = self._start(at_s, byte)
         if start_s is not None:
@@ -209,7 +208,7 @@ class SoundTimer:
         if expected_s is None:
             return at_s
         if self._passes_joint(at_s, expected_s, byte):
-            # What the part before has too much delays this part, so that nothing is lost.
+            # If the part before is longer than its pictures, this part is delayed.
             self._lag_s = max(0.0, expected_s - at_s - self._shift_s)
         start_s = at_s + self._shift_s + self._lag_s
         off_s = start_s - expected_s
@@ -223,7 +222,7 @@ class SoundTimer:
         return None
 
     def _passes_joint(self, at_s: float, expected_s: float, byte: int | None) -> bool:
-        """Move on to the next part of the file if the time of a frame fits that part better."""
+        """Go to the next part of the file if the time of a frame fits that part better."""
         passed = False
         while self._joints and byte is not None and byte >= self._joints[0][0] - NEAR_BYTES:
             now_s = abs(at_s + self._shift_s + self._lag_s - expected_s)
@@ -237,15 +236,15 @@ class SoundTimer:
 
 
 LONGEST_FILL_S = 10.0
-"""A shorter gap is filled with silence; a longer one lies between two blocks."""
+"""A shorter gap is filled with silence. A longer one separates two blocks."""
 
 
 @dataclass(frozen=True)
 class Sound:
     """One sound track of a video file.
 
-    Its seconds are those of the file's clock: 0 is where the earliest stream starts, and a subtitle
-    file counts from there.
+    Its seconds are those of the file's clock: 0 is the start of the earliest stream, from which the
+    times of a subtitle file count.
     """
 
     path: Path
@@ -265,8 +264,8 @@ class Sound:
     def track(self) -> Track:
         """Return the track with the number, else the best in the language, else the default one.
 
-        A language only chooses: if there is a single track, or no track gives its language, the
-        default one is taken.
+        If there is a single track, or no track has a language, the default one is returned whatever
+        the language.
 
         Raises:
             VideoError: The file has no sound, or one that cannot be decoded.
@@ -281,16 +280,13 @@ class Sound:
             raise VideoError(f"{self.path} has no sound: there is nothing to transcribe.")
         listed = f"{self.path} has the sound tracks {'; '.join(map(str, tracks))}"
         candidates = tracks
+        has_languages = len(tracks) > 1 and any(track.language for track in tracks)
         if self.number is not None:
             check_whole("audio_track", self.number, least=0)
             candidates = tracks[self.number : self.number + 1]
             if not candidates:
                 raise InputError(f"There is no audio_track {self.number}: {listed}.")
-        elif (
-            self.language is not None
-            and len(tracks) > 1
-            and any(track.language for track in tracks)
-        ):
+        elif self.language is not None and has_languages:
             candidates = [track for track in tracks if same_language(self.language, track.language)]
             if not candidates:
                 wanted = printable(self.language, 40)
@@ -314,8 +310,8 @@ class Sound:
     def blocks(self) -> Iterator[Block]:
         """Decode the track from its start to its end.
 
-        The blocks do not overlap. Where packets are missing or cannot be decoded, there is silence,
-        so that what follows keeps its time.
+        The blocks do not overlap. Packets that are missing or cannot be decoded become silence, so
+        that the following sound keeps its time.
 
         Raises:
             VideoError: The file has no sound, or one that cannot be decoded.
@@ -352,9 +348,8 @@ class Sound:
                 )
 
     def _opened(self) -> InputContainer:
-        from atlaskit.video.readers.container import (
-            open_container,
-        )  # here, so that `import atlaskit` stays light
+        # Here, so that `import atlaskit` stays light.
+        from atlaskit.video.readers.container import open_container
 
         container, _ = open_container(self.path, is_known=True)
         if not container.streams.audio:  # in a live recording, it may begin late
@@ -368,7 +363,7 @@ def _frames(
 ) -> Iterator[tuple[AudioFrame, int | None]]:
     """Decode a stream packet by packet, and yield each frame with the byte of its packet.
 
-    A packet that cannot be decoded costs no other; why is added to `damage`.
+    If a packet cannot be decoded, the reason is added to `damage`, and the next one is decoded.
     """
     from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
 

@@ -1,7 +1,7 @@
-"""CSV and TSV as spreadsheets save them.
+"""Reads CSV and TSV files as spreadsheets save them.
 
-They differ in encoding, in what separates cells, and in what stands behind the last column. None of
-that is a mistake of the person who saved one. Knows nothing of what the columns mean.
+Spreadsheets differ in the encoding, in the separator of cells, and in empty columns at the end. All
+of these are accepted. This module knows nothing about the meaning of columns.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.subtitles.text import decode_text
 
 SEPARATORS = (",", ";", "\t", "|")
-"""What may separate cells; of two that cut the header into as many, the first is taken."""
+"""Possible separators of cells. If two divide the header into as many cells, the first is taken."""
 DECLARED = "sep="
-"""How a first line begins that names the separator, for Excel."""
+"""Beginning of a first line that declares the separator for Excel."""
 
 
 def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
-    """Return the rows of a CSV or TSV by the names in its first row, each after its place.
+    """Return (place, row) for each row of a CSV or TSV; a row maps the names of columns to cells.
 
-    A row has the number that a spreadsheet shows beside it: the names of the columns are row 1.
-    Rows without any text are left out, and so are columns without a name and text.
+    The place has the number that a spreadsheet shows beside the row: the names of the columns are
+    row 1. Rows without text are left out, and so are columns without a name and text.
 
     Raises:
         InputError: The file cannot be read, has no names of columns, or a row has more cells than
@@ -72,7 +72,7 @@ def read_text(path: Path) -> str:
 
 
 def separator_of(text: str) -> tuple[str, str]:
-    """Return what separates the cells of a table, and the table without a line that says so."""
+    """Return the separator of a table, and the table without a line that declares it."""
     first, _, rest = text.partition("\n")
     declared = first.rstrip("\r")
     if declared.startswith(DECLARED) and len(declared) == len(DECLARED) + 1:

@@ -1,9 +1,9 @@
-"""Opens a local file for its tracks, and tells their languages and titles.
+"""Opens a local file, and returns the languages and titles of its tracks.
 
 * Languages: `same_language`, `language_code`. Codes of ISO 639 and English names; `en`, `eng` and
   `English` are one.
 * Files: `open_media` with PyAV 18 or 19, and `tags_of` a stream.
-* Tracks: `Track`, what a file tells of one of its tracks of sound or subtitles.
+* Tracks: `Track`, the facts about a track of sound or subtitles.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 UNKNOWN = {"", "und", "mis", "mul", "zxx"}
 """Language tags that name no language."""
 COLLOQUIAL = {
-    **{
-        "greek": "ell",
-        "farsi": "fas",
-        "mandarin": "cmn",
-        "cantonese": "yue",
-        "brazilian": "por",
-        "mo": "ron",
-    },
-    **{"cn": "zho", "jp": "jpn", "kr": "kor", "cz": "ces", "gr": "ell", "taiwanese": "zho"},
+    "brazilian": "por",
+    "cantonese": "yue",
+    "cn": "zho",
+    "cz": "ces",
+    "farsi": "fas",
+    "gr": "ell",
+    "greek": "ell",
+    "jp": "jpn",
+    "kr": "kor",
+    "mandarin": "cmn",
+    "mo": "ron",
+    "taiwanese": "zho",
 }
-"""Languages by names and codes that are in use, and not in the standard."""
+"""Names and codes of languages that are in use but not in the standard."""
 MACRO = {
     "cmn": "zho",
     "yue": "zho",
@@ -48,11 +51,11 @@ MACRO = {
     "zsm": "msa",
     "fil": "tgl",
 }
-"""Languages by those that include or are them; a track of one serves who wants the other."""
+"""Maps a language to its macrolanguage. Either tag matches the other."""
 
 
 def same_language(wanted: str, tag: str) -> bool:
-    """Tell whether a track's language tag is the wanted language.
+    """Return whether a track's language tag is the wanted language.
 
     Args:
         wanted: A code of two or three letters (ISO 639-1, 639-2, 639-3), an English name, or a tag
@@ -74,10 +77,10 @@ def same_language(wanted: str, tag: str) -> bool:
 
 
 def language_code(language: str) -> str:
-    """Return the code of a language: that of ISO 639-1 if it has one, else that of ISO 639-3.
+    """Return the code of a language in ISO 639-1 if it has one, else in ISO 639-3.
 
     Args:
-        language: A code or an English name, in any case; a region (`en-US`) is left out.
+        language: A code or an English name, in upper or lower case. A region (`en-US`) is ignored.
 
     Raises:
         InputError: It is no language.
@@ -95,7 +98,7 @@ def language_code(language: str) -> str:
 
 @lru_cache(maxsize=256)
 def _code(name: str) -> str | None:
-    """Return the ISO 639-3 code of a language, None for a name of none."""
+    """Return the ISO 639-3 code of a language; None for any other text."""
     from iso639 import Lang  # here, so that `import atlaskit` stays light
     from iso639.exceptions import DeprecatedLanguageValue, InvalidLanguageValue
 
@@ -129,20 +132,20 @@ POINTING = {
     "image2",
     "vobsub",
 }
-"""FFmpeg's names of formats whose files only name others, which FFmpeg would open."""
+"""FFmpeg's names of formats whose files only name other files, which FFmpeg would open."""
 NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
-"""FFmpeg's names of formats that are text, or an image of it."""
+"""FFmpeg's names of formats that hold text, which it would draw."""
 
 
 def open_media(
     path: str | Path, options: dict[str, str], timeout_s: float | None = None
 ) -> InputContainer:
-    """Open a file for reading, and no other. Tags that are no UTF-8 are no error; see `tags_of`.
+    """Open a file for reading, without any other file. Tags may be no UTF-8: see `tags_of`.
 
     Args:
         path: The file.
         options: Options of FFmpeg's demuxer.
-        timeout_s: Most seconds that FFmpeg may wait for data. None: no limit.
+        timeout_s: The most seconds that FFmpeg may wait for data; None for no limit.
 
     Raises:
         FFmpegError, OSError, ValueError: As `av.open`.
@@ -169,9 +172,9 @@ def _formats() -> str:
 
 
 def tags_of(stream: Stream) -> dict[str, str]:
-    """Return the tags of a stream, under names in small letters, cut to limits.TAG characters.
+    """Return the tags of a stream by their names in lower case, cut to limits.TAG characters.
 
-    U+FFFD stands for what is no UTF-8.
+    U+FFFD replaces what is no UTF-8.
     """
     return {_text(name).lower(): _text(value) for name, value in stream.metadata.items()}
 
@@ -183,29 +186,27 @@ def _text(tag: str) -> str:
 TEXT_CODECS = {"subrip", "srt", "webvtt", "text", "mov_text", "ass", "ssa"}
 """FFmpeg's names of the codecs of subtitles that can be read."""
 OTHER_CODECS = {
-    **{
-        "dvdsub": "images, VobSub",
-        "pgssub": "images, PGS",
-        "dvbsub": "images, DVB",
-        "xsub": "images, DivX",
-    },
-    **{
-        "cc_dec": "closed captions, CEA-608",
-        "c608": "closed captions, CEA-608",
-        "c708": "closed captions, CEA-708",
-    },
-    **{"stpp": "TTML in MP4", "wvtt": "WebVTT in MP4", "libzvbi_teletextdec": "teletext"},
+    "dvdsub": "images, VobSub",
+    "pgssub": "images, PGS",
+    "dvbsub": "images, DVB",
+    "xsub": "images, DivX",
+    "cc_dec": "closed captions, CEA-608",
+    "c608": "closed captions, CEA-608",
+    "c708": "closed captions, CEA-708",
+    "stpp": "TTML in MP4",
+    "wvtt": "WebVTT in MP4",
+    "libzvbi_teletextdec": "teletext",
 }
-"""What codecs of subtitles are that cannot be read, by FFmpeg's names or by those in MP4."""
+"""Descriptions of codecs of subtitles that cannot be read, by FFmpeg's names or those in MP4."""
 ASIDE = ("comment", "lyrics", "karaoke", "descriptions", "visual_impaired")
-"""FFmpeg's marks of tracks that are taken only if they are asked for, or are the only ones."""
+"""FFmpeg's marks of tracks that are only chosen on request, or if there are no others."""
 PARTIAL = re.compile(
     r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics"
     r"|karaoke|commentar(y|ies)"
     r"|foreign parts|descriptions?|trivia)(?!\w)",
     re.IGNORECASE,
 )
-"""What titles call tracks that do not hold what is said in the video."""
+"""Words in the titles of tracks that do not hold all that is said in the video."""
 
 
 class Track(NamedTuple):
@@ -217,35 +218,33 @@ class Track(NamedTuple):
     """As the file gives it, such as "eng"; "" if it does not."""
     title: str
     codec: str
-    """FFmpeg's name of the codec; that in an MP4 for one that it cannot decode, else "unknown"."""
+    """FFmpeg's name of the codec; if it does not know it, the name in the MP4, or "unknown"."""
     is_default: bool
     is_forced: bool
-    """Whether it only translates signs or foreign words."""
+    """Whether it only translates signs and foreign words."""
     is_aside: bool = False
     """Whether it is marked as a commentary, as lyrics or as a description of the picture."""
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds subtitles that can be read; those of images cannot."""
+        """Whether it holds subtitles that can be read, and no images."""
         return self.codec in TEXT_CODECS
 
     @property
     def kind(self) -> str:
-        """What its codec is, in words."""
+        """A description of its codec."""
         return OTHER_CODECS.get(self.codec, f"in the codec {self.codec}")
 
     @property
     def is_partial(self) -> bool:
-        """Whether subtitles hold less than what is said, or something else, by title or mark."""
+        """Whether its title or mark says that it does not hold all that is said."""
         return self.is_forced or self.is_aside or bool(PARTIAL.search(self.title))
 
     def __str__(self) -> str:
         title = f" {printable(self.title, 40)!r}" if self.title else ""
-        marks = [
-            mark
-            for mark, holds in (("default", self.is_default), ("forced", self.is_forced))
-            if holds
-        ]
+        marks = ["default"] if self.is_default else []
+        if self.is_forced:
+            marks.append("forced")
         language = printable(self.language, 20) or "language not given"
         return f"{self.number}: {language}{title}" + (f" ({', '.join(marks)})" if marks else "")
 
@@ -254,16 +253,18 @@ def tracks_of(streams: Iterable[AudioStream | SubtitleStream]) -> list[Track]:
     """Return the tracks of all streams of one kind in an open file, in its order."""
     from av.stream import Disposition  # here, so that `import atlaskit` stays light
 
-    return [
-        Track(
-            number,
-            "" if tags.get("language") == "und" else tags.get("language", ""),
-            tags.get("title", "") or tags.get("handler_name", ""),
-            stream.codec_context.name if stream.codec_context else "unknown",
-            bool(stream.disposition & Disposition.default),
-            bool(stream.disposition & Disposition.forced),
-            any(stream.disposition & Disposition[mark] for mark in ASIDE),
+    tracks = []
+    for number, stream in enumerate(streams):
+        tags = tags_of(stream)
+        language = tags.get("language", "")
+        track = Track(
+            number=number,
+            language="" if language == "und" else language,
+            title=tags.get("title", "") or tags.get("handler_name", ""),
+            codec=stream.codec_context.name if stream.codec_context else "unknown",
+            is_default=bool(stream.disposition & Disposition.default),
+            is_forced=bool(stream.disposition & Disposition.forced),
+            is_aside=any(stream.disposition & Disposition[mark] for mark in ASIDE),
         )
-        for number, stream in enumerate(streams)
-        for tags in (tags_of(stream),)
-    ]
+        tracks.append(track)
+    return tracks

@@ -1,7 +1,7 @@
 """`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`, lines.
 
-`frame(t)` is the frame that playing the video from its start shows at second t; second 0 is the
-first frame. How a file is decoded is the business of its reader. This module knows nothing of
+`frame(t)` is the frame that a player shows at second t when it plays the video from its start;
+second 0 is the first frame. Files are decoded by their readers. This module knows nothing about
 grids or agents.
 """
 
@@ -42,10 +42,10 @@ class Video(ABC):
         duration_s: Length in seconds.
         fps: Frames per second, on average.
         size: (width, height) in pixels as the video is shown: upright and with square pixels.
-        fingerprint: A hash of the content: equal for equal videos, wherever their files lie.
-        subtitles: All lines of the video.
-        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
-            its start.
+        fingerprint: A hash of the content: equal for equal videos, wherever their files are.
+        subtitles: All subtitle lines of the video.
+        lead_s: Seconds of the container's time before the first frame. The times of a subtitle file
+            count from the start of the container.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Video(ABC):
         return time_s, None
 
     def marks(self) -> Marks:
-        """Return what the container tells of cuts and keyframes. Decodes nothing."""
+        """Return the cuts and keyframes that the container marks. Decodes nothing."""
         return Marks([], None, False)
 
     def frame_times(self) -> NDArray[np.float64] | None:
@@ -145,17 +145,16 @@ class Video(ABC):
 
     @property
     def shots(self) -> Shots:
-        """Where the picture changes, and which places are unlike the film around them.
+        """The cuts of the video, and the places that differ from the film around them.
 
-        At most `MOST_LOOKS` frames are looked at, as thumbnails, where its `cache` does not have
-        the answer.
+        If its `cache` does not have them, at most `MOST_LOOKS` frames are examined as thumbnails.
         """
         return shots_of(self, self.cache)
 
     def shots_in(self, intervals: Sequence[tuple[float, float]], cache: Cache) -> Shots:
-        """Return the shots that the frames of intervals are chosen from: see `moments`.
+        """Return the shots from which the frames of intervals are chosen: see `moments`.
 
-        They are those of the whole video; a collection looks only at the films that it shows.
+        They are those of the whole video. A collection only examines the films that it shows.
 
         Raises:
             FrameError: A frame could not be read this time.
@@ -211,10 +210,10 @@ class Video(ABC):
     def _keyframe_in(self, start_s: float, end_s: float) -> float:
         """Return the keyframe of an interval nearest its middle; the middle if it holds none."""
         middle_s = (start_s + end_s) / 2
-        around_s = self.keyframes_around(middle_s, end_s)
-        inside_s = [
-            time_s for time_s in around_s if time_s is not None and start_s <= time_s < end_s
-        ]
+        before_s, after_s = self.keyframes_around(middle_s, end_s)
+        inside_s = [before_s] if start_s <= before_s < end_s else []
+        if after_s is not None and start_s <= after_s < end_s:
+            inside_s.append(after_s)
         return min(inside_s, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
@@ -293,11 +292,9 @@ def read_frames(
         video, _, size = requests[indices[0]]
         return video.try_frames([requests[index][1] for index in indices], size)
 
+    found = dict[int, FrameOrError]()
     with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-parts") as pool:
         parts = pool.map(read, groups.values()) if len(groups) > 1 else map(read, groups.values())
-        found = {
-            index: frame
-            for indices, frames in zip(groups.values(), parts, strict=True)
-            for index, frame in zip(indices, frames, strict=True)
-        }
+        for indices, frames in zip(groups.values(), parts, strict=True):
+            found |= zip(indices, frames, strict=True)
     return [found[index] for index in range(len(requests))]

@@ -101,13 +101,11 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
         choice = answer_from(perception, question, perception.evidence(question, pad))
         reply["choices"] = []
         for index in range(len(question.choices)):
-            is_chosen = index == choice
-            weighed = {
-                "choice": index,
-                "supporting": cited if is_chosen else [],
-                "contradicting": [] if is_chosen else cited,
-                "sufficient": is_chosen and suffices,
-            }
+            weighed: dict[str, Any] = {"choice": index}
+            if index == choice:
+                weighed |= {"supporting": cited, "contradicting": [], "sufficient": suffices}
+            else:
+                weighed |= {"supporting": [], "contradicting": cited, "sufficient": False}
             reply["choices"].append(weighed)
     conclusion = _finish(cited) if suffices else _continue(perception, call, missing)
     return {**reply, "conclusion": conclusion}

@@ -254,11 +254,12 @@ def decision_reply(
         return {"reasoning": reasoning, **supporting, "answer": answer}
     weighed = list[dict[str, Any]]()
     for choice in range(len(question.choices)):
-        weighed.append({"choice": choice})
-        if can_cite:
-            is_answer = choice == answer
-            weighed[-1]["supporting"] = cited if is_answer else []
-            weighed[-1]["contradicting"] = [] if is_answer else cited
+        sides: dict[str, Any] = {}
+        if can_cite and choice == answer:
+            sides = {"supporting": cited, "contradicting": []}
+        elif can_cite:
+            sides = {"supporting": [], "contradicting": cited}
+        weighed.append({"choice": choice, **sides})
     return {"reasoning": reasoning, "weighed": weighed, "answer": answer}
 
 

@@ -11,7 +11,7 @@ from support.speaking import speaking_video, transcription
 
 from atlaskit.__main__ import main
 from atlaskit.evaluation import tables
-from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.files import subtitles_beside
 
 LINES = "1\n00:00:01,000 --> 00:00:03,000\nHello\n"
 

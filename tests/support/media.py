@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -80,7 +80,6 @@ def make_video(
     pix_fmt: str = "yuv420p",
     gop: int = 50,
     times: Sequence[int] | None = None,
-    rotation: int = 0,
     aspect: Fraction | None = None,
     first: int = 0,
     format: str | None = None,
@@ -88,7 +87,6 @@ def make_video(
     sound_from_s: float = 0.0,
     cover: bool = False,
     container_options: dict[str, str] | None = None,
-    prepare: Callable[[av.VideoStream], None] | None = None,
     **options: str,
 ) -> Path:
     """Encode frames numbered from `first` on; `times` are their presentation times, in frames."""
@@ -103,10 +101,6 @@ def make_video(
         stream.options = {**speed, **options}
         if aspect:
             stream.codec_context.sample_aspect_ratio = aspect
-        if rotation:
-            stream.set_display_rotation(rotation)
-        if prepare:
-            prepare(stream)
         codec_of_sound = "mp2" if container.format.name in ("mpeg", "vob") else "aac"
         sound = container.add_stream(codec_of_sound, rate=44100) if sound_s else None
         if still:

@@ -1,4 +1,7 @@
-"""The rows of the decode matrix: codecs, their containers, and traits of real files."""
+"""The rows of the decode matrix: codecs, their containers, and traits of real files.
+
+`readers/test_picture.py` and `test_colour.py` hold how pictures lie and which colours they have.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from av.video.reformatter import ColorRange
 from support.media import cut_video, make_video
 
 T = TypeVar("T")
@@ -68,11 +70,8 @@ class Row:
             "variable frame rate": container not in ("avi",) and (codec, container) != ("MPEG-4", "ts"),
             "late start": container not in ("avi",),
             "edit list": container in WITH_SAMPLE_TABLE and codec in REORDERED,
-            "rotated": container in WITH_SAMPLE_TABLE,
             "non-square pixels": codec in REORDERED and container in ("mp4", "mov", "mkv"),
             "odd size": codec in ("VP8", "VP9", "AV1"),
-            "10-bit": codec in ("H.264", "HEVC", "VP9", "AV1") and container != "avi",
-            "full range": codec in ("H.264", "HEVC", "VP9"),
             "interlaced": codec in ("H.264", "MPEG-4"),
             "no duration": container in ("mkv", "webm"),
             "ends before its sound": container in ("mp4", "mov", "mkv", "ts", "avi"),
@@ -83,7 +82,7 @@ class Row:
 
 TRAITS = (
     *("plain", "hidden frames", "B-frames", "open GOP", "one keyframe", "variable frame rate", "late start"),
-    *("edit list", "rotated", "non-square pixels", "odd size", "10-bit", "full range", "interlaced", "no duration"),
+    *("edit list", "non-square pixels", "odd size", "interlaced", "no duration"),
     *("ends before its sound", "cover art", "fragmented"),
 )
 
@@ -146,20 +145,10 @@ def encode_row(row: Row, folder: Path) -> Path:
         case "edit list":
             whole = make_video(folder / f"whole.{row.container}", encoder, FRAMES, FPS, size=SMALL, gop=GOP, **options)
             return cut_video(whole, path, at_s=1.6, from_s=1.0)
-        case "rotated":
-            settings["rotation"] = 90
         case "non-square pixels":
             settings["aspect"] = Fraction(4, 3)
         case "odd size":
             settings["size"] = ODD
-        case "10-bit" if row.codec == "VP9":
-            whole = make_video(folder / "whole.mkv", "libx264", **settings, qp="0")  # type: ignore[arg-type]
-            _ffmpeg("-i", whole, "-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-g", GOP, "-cpu-used", "8", path)
-            return path
-        case "10-bit":
-            settings["pix_fmt"] = "yuv420p10le"
-        case "full range":
-            settings["prepare"] = _full_range
         case "interlaced":
             settings["size"] = TALLER  # interlacing needs a height divisible by four
             options["flags"] = "+ilme+ildct"
@@ -193,10 +182,6 @@ def _two_passes(whole: Path, path: Path, encoder: str) -> Path:
     return path
 
 
-def _full_range(stream: object) -> None:
-    stream.codec_context.color_range = ColorRange.JPEG  # type: ignore[attr-defined]
-
-
 def sound_s(row: Row) -> float:
     """Return the seconds of sound of a row: its last frame stays until the sound ends."""
     if row.trait == "variable frame rate":
@@ -204,15 +189,8 @@ def sound_s(row: Row) -> float:
     return 9.0 if row.trait == "ends before its sound" else 0.0
 
 
-def rotation_of(row: Row) -> int:
-    """Return by how many degrees counterclockwise a row's frames are rotated to be shown."""
-    return 90 if row.trait == "rotated" else 0
-
-
 def shown_size(row: Row) -> tuple[int, int]:
     """Return the (width, height) at which a row's video is shown."""
-    if row.trait == "rotated":
-        return SMALL[::-1]
     if row.trait == "non-square pixels":
         return round(SMALL[0] * 4 / 3), SMALL[1]
     return {"odd size": ODD, "interlaced": TALLER}.get(row.trait, SMALL)

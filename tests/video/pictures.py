@@ -216,3 +216,18 @@ def with_two_descriptions(path: Path, parts: Sequence[Path]) -> Path:
     movie = box(b"mvhd", words(0, 0, 0, 25, len(samples), 0x10000, 0x1000000, 0, 0), matrix, words(*[0] * 6, 2))
     path.write_bytes(start + box(b"mdat", *samples) + box(b"moov", movie, box(b"trak", track, media)))
     return path
+
+
+def with_box_in_entry(movie: bytes, entry: bytes, box: bytes) -> bytes:
+    """Return an MP4, whose index is at its end, with one more box in the entry of its codec."""
+    data = bytearray(movie)
+    at = data.rindex(b"moov")
+    places = []
+    for kind in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", entry):
+        at = data.index(kind, at)
+        places.append(at - 4)
+    end = places[-1] + struct.unpack_from(">I", data, places[-1])[0]
+    data[end:end] = box
+    for place in places:
+        struct.pack_into(">I", data, place, struct.unpack_from(">I", data, place)[0] + len(box))
+    return bytes(data)

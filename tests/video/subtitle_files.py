@@ -69,12 +69,6 @@ Et personne ne l'a prévenu ?|Si, sa sœur l'a appelé deux fois.|Alors il faut 
 Peut-être près de la forêt…|Vous êtes sûrs de ce que vous dites ?|Absolument. Je l'ai vu de mes propres yeux."""
 
 
-SWEDISH = """Jag vet inte vart han gick.|Såg du honom i går kväll?|Ja, men det var redan mycket sent.
-Det gör inget, vi väntar.|Det är första gången han försvinner.|Förra gången var han på hotellet.
-Och ingen varnade honom?|Hans syster ringde två gånger.|Då måste vi leta någon annanstans.
-Kanske nära skogen.|Är ni säker på det ni säger?|Självklart. Jag såg det med egna ögon."""
-
-
 CZECH = """Nevím, kam šel.|Viděl jsi ho včera večer?|Ano, ale bylo už velmi pozdě.|To nevadí, počkáme.
 Je to poprvé, co takhle zmizel.|Naposledy byl v hotelu u řeky.|A nikdo ho nevaroval?|Sestra mu volala dvakrát.
 Tak musíme hledat jinde.|Možná poblíž lesa.|Jste si jistý tím, co říkáte?|Samozřejmě. Viděl jsem to."""
@@ -86,12 +80,6 @@ RUSSIAN = """Я не знаю, куда он ушёл.|Ты видел его в
 Может быть, возле леса.|Вы уверены в том, что говорите?|Конечно. Я видел это своими глазами."""
 
 
-GREEK = """Δεν ξέρω πού πήγε.|Τον είδες χθες το βράδυ;|Ναι, αλλά ήταν ήδη πολύ αργά.|Δεν πειράζει, θα περιμένουμε.
-Πρώτη φορά εξαφανίζεται έτσι.|Την τελευταία φορά ήταν στο ξενοδοχείο.|Και κανείς δεν τον προειδοποίησε;
-Η αδερφή του τηλεφώνησε δύο φορές.|Τότε πρέπει να ψάξουμε αλλού.|Ίσως κοντά στο δάσος.
-Είστε σίγουροι για αυτό που λέτε;|Φυσικά. Το είδα με τα μάτια μου."""
-
-
 JAPANESE = """彼がどこへ行ったのか分からない。|昨日の夜、彼を見ましたか？|はい、でももうとても遅かったです。
 大丈夫、待ちましょう。|こんなふうに消えたのは初めてだ。|前回はホテルにいました。|誰も彼に注意しなかったのか？
 妹さんが二回電話しました。|それなら別の場所を探そう。|たぶん森の近くに。|本当に間違いありませんか？
@@ -101,16 +89,6 @@ JAPANESE = """彼がどこへ行ったのか分からない。|昨日の夜、�
 CHINESE = """我不知道他去了哪里。|你昨天晚上看见他了吗？|看见了，可是已经很晚了。|没关系，我们等他。|他第一次这样消失。
 上一次他在酒店里。|没有人提醒过他吗？|他妹妹给他打了两次电话。|那我们得去别的地方找。|也许在森林附近。
 你确定你说的是真的吗？|当然，我亲眼看见的。"""
-
-
-TAIWANESE = """我不知道他去了哪裡。|你昨天晚上看見他了嗎？|看見了，可是已經很晚了。|沒關係，我們等他。
-他第一次這樣消失。|上一次他在酒店裡。|沒有人提醒過他嗎？|他妹妹給他打了兩次電話。|那我們得去別的地方找。|也許在森林附近。
-你確定你說的是真的嗎？|當然，我親眼看見的。"""
-
-
-KOREAN = """그가 어디로 갔는지 모르겠어요.|어젯밤에 그를 봤어요?|네, 하지만 이미 너무 늦었어요.|괜찮아요, 기다립시다.
-이렇게 사라진 건 처음이에요.|지난번에는 호텔에 있었어요.|아무도 그에게 경고하지 않았나요?
-여동생이 두 번 전화했어요.|그럼 다른 곳을 찾아봐야겠네요.|아마 숲 근처일 거예요.|정말 확실합니까?|물론이죠."""
 
 
 def rows_of(words: str) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.asking import ask
 from support.media import frame_number, make_video
@@ -98,13 +98,12 @@ def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video
     assert frame_number(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("sampling", ["keyframe", "shots"])
-def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_path: Path, sampling: str) -> None:
+def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_path: Path) -> None:
     question = film.questions[0]
     cache = Cache(tmp_path)
-    options = {"vlm": Oracle(film), "cell": 64, "k": 4, "cache": cache, "sampling": sampling}
+    options = {"vlm": Oracle(film), "cell": 64, "k": 4, "cache": cache, "sampling": "shots"}
     result = ask(film.video, question, **options)  # type: ignore[arg-type]
-    assert f'"sampling":"{sampling}"' in result.to_json().replace(" ", "")
+    assert '"sampling":"shots"' in result.to_json().replace(" ", "")
     assert result.evidence
     again = ask(film.video, question, **options)  # type: ignore[arg-type]
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
@@ -193,6 +192,7 @@ FEW_LOOKS = 64
 """As many frames show the law as MOST_LOOKS do, in a hundredth of the time."""
 
 
+@settings(max_examples=30)
 @given(LOOKS, st.lists(st.floats(0.0, 99.0), min_size=1, max_size=4))
 def test_a_moment_lies_in_its_cell_whatever_else_is_asked(
     spans: list[tuple[float, float, int]], starts_s: list[float]
@@ -242,18 +242,12 @@ def test_where_a_container_tells_few_large_frames_are_looked_at(size: tuple[int,
 def test_of_a_file_that_a_playlist_repeats_frames_are_looked_at_once() -> None:
     """The looks that this saves lie closer, so that what is brief is seen in each repeat."""
     game, other = Painted(numbered((30.0, 36.0, 60)), 150.0), Painted(numbered(), 150.0)
-    film = Playlist([game, other] * 60)
+    film = Playlist([game, other] * 20)
     shots = find_shots(film)
     assert len(set(game.asked)) == len(game.asked) <= MOST_LOOKS
-    for start_s in range(0, 60 * 300, 300):
+    for start_s in range(0, 20 * 300, 300):
         shown_s = shots.moment(start_s, start_s + 150)
         assert shown_s is not None and start_s + 30.0 <= shown_s < start_s + 36.0
-
-
-def test_no_more_frames_are_looked_at_than_the_limit() -> None:
-    video = Painted(numbered((21.0, 22.5, 60)))
-    find_shots(video)
-    assert len(set(video.asked)) == len(video.asked) <= MOST_LOOKS
 
 
 @given(PLACES, st.integers(2, 8), st.integers(2, 4))

@@ -29,7 +29,7 @@ from atlaskit.errors import InputError, VideoError, printable
 from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
 from atlaskit.video.spreadsheet import read_spreadsheet
-from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Video
 

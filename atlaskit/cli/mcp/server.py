@@ -39,7 +39,7 @@ from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.folder import is_several
 from atlaskit.video.opening import open_video
-from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.video.video import Sampling, Video
 from atlaskit.viz.live import counts_text, max_calls, run_so_far, usage_of
 from atlaskit.viz.widgets.explorer.asking import MAX_CHOICES, QUESTION_CHARS

@@ -31,7 +31,7 @@ KNOWN_MATRICES = {1: BT709, 4: 4, 5: BT470BG, 6: BT470BG, 7: 7, 9: BT2020, 10: B
 (14), swscale only has a similar matrix."""
 YCGCO = 8
 """Number of the YCgCo matrix, which swscale does not have."""
-UNTOLD = 2
+UNSPECIFIED = 2
 """Stands for a matrix, primaries or a transfer function that a stream does not specify."""
 LIMITED = 1
 FULL = 2
@@ -88,19 +88,19 @@ def matrix_of(frame: VideoFrame) -> int:
     return BT470BG
 
 
-def note_colours(frame: VideoFrame, told: Mapping[str, int | str]) -> None:
+def note_colours(frame: VideoFrame, given: Mapping[str, int | str]) -> None:
     """Tag a frame with the colours that its container specifies, if its stream specifies none.
 
     Args:
         frame: A decoded frame.
-        told: The settings from the container: see `Codec.settings`.
+        given: The settings from the container: see `Codec.settings`.
     """
     names = ("colorspace", "color_primaries", "color_trc")
-    if any(getattr(frame, name) != UNTOLD for name in names):
+    if any(getattr(frame, name) != UNSPECIFIED for name in names):
         return
     for name in names:
-        setattr(frame, name, int(told.get(name, UNTOLD)))
-    if told.get("color_range") == FULL:  # FFmpeg marks HEVC without a range as limited
+        setattr(frame, name, int(given.get(name, UNSPECIFIED)))
+    if given.get("color_range") == FULL:  # FFmpeg marks HEVC without a range as limited
         frame.color_range = FULL
 
 
@@ -158,7 +158,7 @@ def to_sdr(frame: VideoFrame) -> ToSDR | None:
     transfer = frame.color_trc
     primaries = frame.color_primaries
     if transfer in (PQ, HLG):
-        usual = FROM_BT2020 if primaries in (0, UNTOLD) else None
+        usual = FROM_BT2020 if primaries in (0, UNSPECIFIED) else None
         return ToSDR(transfer, PRIMARIES.get(primaries, usual))
     if primaries in PRIMARIES:
         return ToSDR(0, PRIMARIES[primaries])

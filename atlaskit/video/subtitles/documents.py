@@ -1,6 +1,6 @@
 """Parses the formats of subtitles that are JSON or XML.
 
-* JSON, told apart by content: LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX,
+* JSON, whose content decides the form: LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX,
   whisper.cpp, the pipelines of Transformers, YouTube's `json3`, lists of segments with start and
   duration, and words with times, also one a line (JSON Lines).
 * XML: TTML and DFXP (W3C Timed Text Markup Language), and that of YouTube.
@@ -21,9 +21,9 @@ from atlaskit.video.subtitles.track import SourceLine
 
 PAUSE_S = 1.0
 LONG_LINE = 80
-"""Seconds of silence, and characters, after which a word begins a new line."""
+"""After this many seconds of silence, or characters, a word begins a new line."""
 LONGEST_S = 6.0
-"""Seconds after which a word of JSON Lines begins a new line."""
+"""After this many seconds, a word of JSON Lines begins a new line."""
 
 
 def parse_json(text: str) -> list[SourceLine]:
@@ -137,7 +137,7 @@ def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[Source
             continue
         before = lines[-1] if lines else None
         end_s = before.end_s if before else None
-        # A word without times, such as a number in WhisperX, goes with the one before it.
+        # A word without times, such as a number in WhisperX, belongs to the one before it.
         is_near = math.isnan(line.start_s) or end_s is None or line.start_s - end_s < PAUSE_S
         is_too_long = (
             before is not None and (line.end_s or line.start_s) - before.start_s > longest_s
@@ -174,18 +174,20 @@ DEEPEST = 100
 
 
 class Rates(NamedTuple):
-    """How many frames and ticks a second of a document has."""
+    """The frames and ticks per second in a document."""
 
     frame: float
     tick: float
     nominal: float = 0.0
-    """Frames that a second of its clock has, if these are counted, and not seconds."""
+    """Frames per second of its clock, if it counts frames and not seconds."""
     drops: int = 0
-    """Numbers of frames that its clock leaves out in most minutes."""
+    """Frame numbers that its clock skips in nine of ten minutes."""
 
     def seconds(self, text: str | None) -> float | None:
         """Return a time expression in seconds, None for one that cannot be read."""
-        if match := _CLOCK.fullmatch((text or "").strip()):
+        expression = (text or "").strip()
+        match = _CLOCK.fullmatch(expression)
+        if match:
             hours, minutes, seconds, decimals, frames = match.groups()
             whole_s = clock_seconds("", hours, minutes, seconds, decimals)
             if not self.nominal:
@@ -194,7 +196,8 @@ class Rates(NamedTuple):
             return (
                 whole_s * self.nominal + int(frames or 0) - self.drops * (passed - passed // 10)
             ) / self.frame
-        if match := _OFFSET.fullmatch((text or "").strip()):
+        match = _OFFSET.fullmatch(expression)
+        if match:
             metric = {
                 "h": 3600.0,
                 "m": 60.0,
@@ -214,9 +217,8 @@ def parse_ttml(text: str) -> list[SourceLine]:
     """Return the paragraphs of a TTML text, or the texts of YouTube's `srv1`, `srv2` and `srv3`.
 
     Raises:
-        SubtitleError: The text is not XML, is nested too deep, or declares a document type: its
-            entities could grow
-            without a bound.
+        SubtitleError: The text is not XML, is nested too deep, or declares a document type, whose
+            entities could grow without a bound.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise SubtitleError(
@@ -242,14 +244,14 @@ def _youtube(root: ElementTree.Element) -> list[SourceLine]:
         if _local(element.tag) not in ("p", "text"):
             continue
         unit, start, length = ("ms", "t", "d") if "t" in element.attrib else ("s", "start", "dur")
-        start_s, length_s = (
-            _EVERY.seconds(f"{element.get(name, '')}{unit}") for name in (start, length)
-        )
-        end_s = None if start_s is None or length_s is None else start_s + length_s
-        # The texts of srv1 are escaped twice.
-        lines.append(
-            SourceLine(math.nan if start_s is None else start_s, end_s, plain_text(_text(element)))
-        )
+        start_s = _EVERY.seconds(f"{element.get(start, '')}{unit}")
+        length_s = _EVERY.seconds(f"{element.get(length, '')}{unit}")
+        text = plain_text(_text(element))  # the texts of srv1 are escaped twice
+        if start_s is None:
+            lines.append(SourceLine(math.nan, None, text))
+        else:
+            end_s = None if length_s is None else start_s + length_s
+            lines.append(SourceLine(start_s, end_s, text))
     return lines
 
 
@@ -285,8 +287,8 @@ def _paragraphs(
 ) -> float:
     """Add the lines in an element, and return when it ends.
 
-    Its times count from `from_s`: the start of the element around it, or the end of the one before
-    it where these play one after the other.
+    Its times count from `from_s`: the start of the element around it, or, in a sequence, the end of
+    the element before it.
     """
     begin = element.get("begin")
     start_s = rates.seconds(begin) if begin else 0.0
@@ -301,12 +303,10 @@ def _paragraphs(
     )
     name = _local(element.tag)
     if name == "span" or (name == "p" and (begin or not _all_in_timed_spans(element))):
-        if text := collapsed(_text(element)):
-            lines.append(
-                SourceLine(
-                    starts if is_timed else math.nan, None if math.isinf(ends) else ends, text
-                )
-            )
+        text = collapsed(_text(element))
+        if text:
+            last = None if math.isinf(ends) else ends
+            lines.append(SourceLine(starts if is_timed else math.nan, last, text))
     elif name not in ("head", "metadata"):
         if depth >= DEEPEST:
             raise SubtitleError(
@@ -326,7 +326,7 @@ def _paragraphs(
 
 
 def _all_in_timed_spans(element: ElementTree.Element) -> bool:
-    """Tell whether spans right in an element have times, and there are no words beside them."""
+    """Return whether an element consists of spans that all have times."""
     spans = [child for child in element if _local(child.tag) == "span"]
     beside = [element.text, *(child.tail for child in element)]
     return (

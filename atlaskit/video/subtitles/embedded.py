@@ -84,26 +84,20 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
         if isinstance(error, AtlasError):
             raise
         known = what_it_is(Path(path))
-        raise SubtitleError(
-            f"{path} {known}."
-            if known
-            else (
-                f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it "
-                "again."
-            )
-        ) from error
+        sentence = (
+            f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
+        )
+        raise SubtitleError(f"{path} {known}." if known else sentence) from error
 
 
 def _tracks(path: str | Path, container: InputContainer) -> list[Track]:
-    """Return the subtitle tracks of an open file, then those of an MP4 that are none to FFmpeg."""
-    from atlaskit.video.readers.headers import (
-        codec_of_track,
-    )  # here, so that `import atlaskit` stays light
+    """Return the subtitle tracks of an open file, then those that FFmpeg does not know."""
+    # Here, so that `import atlaskit` stays light.
+    from atlaskit.video.readers.headers import codec_of_track
 
     tracks = []
-    for track, stream in zip(
-        tracks_of(container.streams.subtitles), container.streams.subtitles, strict=True
-    ):
+    streams = container.streams.subtitles
+    for track, stream in zip(tracks_of(streams), streams, strict=True):
         name = codec_of_track(Path(path), stream.id) if track.codec == "unknown" else None
         tracks.append(track._replace(codec=name or track.codec))
     for other in container.streams:
@@ -119,9 +113,8 @@ def _candidates(
     """Return the tracks among which the fullest is chosen."""
     if not tracks:
         raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
-    there = "; ".join(
-        f"{found}" if found.is_text else f"{found} ({found.kind})" for found in tracks
-    )
+    listed = [str(found) if found.is_text else f"{found} ({found.kind})" for found in tracks]
+    there = "; ".join(listed)
     if track is not None:
         chosen = [
             found for found in tracks if str(track) == str(found.number) or track == found.title
@@ -155,18 +148,17 @@ def _candidates(
 
 
 def _worth(track: Track, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
-    """Return what makes a track better than another: its letters, then its mark, then its place.
+    """Return a key by which tracks are compared: their letters, then their mark and their place.
 
-    A text that is drawn many times, as animated signs are, counts once.
+    A text that is drawn many times, like an animated sign, counts once.
     """
     return sum(map(len, {line.text for line in lines})), track.is_default, -track.number
 
 
 def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, list[SourceLine]]:
     """Return the lines of some tracks by their numbers, in the container's time."""
-    from atlaskit.video.readers.container import (
-        discard_others,
-    )  # here, so that `import atlaskit` stays light
+    # Here, so that `import atlaskit` stays light.
+    from atlaskit.video.readers.container import discard_others
 
     of_index = {container.streams.subtitles[track.number].index: track for track in tracks}
     streams = [container.streams[index] for index in of_index]
@@ -180,9 +172,8 @@ def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, l
         end_s = float(start + duration) if duration > 0 else None
         data = bytes(packet)
         if of_index[packet.stream.index].codec == "mov_text":
-            data = data[
-                2 : 2 + int.from_bytes(data[:2], "big")
-            ]  # two bytes of length, the text, then styles
+            # Two bytes of length, the text, then styles.
+            data = data[2 : 2 + int.from_bytes(data[:2], "big")]
         found[packet.stream.index].append((float(start), end_s, data))
     return {
         track.number: _decoded(found[index], track.codec in ("ass", "ssa"))

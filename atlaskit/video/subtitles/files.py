@@ -1,6 +1,7 @@
 """Reads subtitle files: finds the encoding, chooses the format, places the lines on the video.
 
-`FORMATS` has the parser of each format by file suffix. A new format is one entry in it.
+* `FORMATS` has the parser of each format by file suffix. A new format is one entry in it.
+* `subtitles_beside` finds the subtitle file beside a video, as players do.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -36,20 +37,20 @@ from atlaskit.video.subtitles.track import (
 )
 
 Parser: TypeAlias = Callable[..., list[SourceLine]]
-"""From a decoded text, whose rows end in `\\n`, to its lines in the file's own time.
+"""Converts a decoded text, whose rows end in `\\n`, to lines in the file's own time.
 
-Raises SubtitleError for a text that is not of the format; `read_subtitles` puts the file's path
-before the message."""
+Raises SubtitleError for a text of another format. `read_subtitles` puts the file's path before the
+message."""
 
 
 class Format(NamedTuple):
-    """How `read_subtitles` reads the files of one suffix."""
+    """The format of the files with one suffix."""
 
     parse: Parser
     may_be_empty: bool = False
-    """Whether a whole file of this format may hold no line, for a video in which nobody speaks."""
+    """Whether a file may hold no lines, for a video in which nobody speaks."""
     counts_frames: bool = False
-    """Whether `parse` takes the video's frames per second as `fps`."""
+    """Whether `parse` takes the frames per second of the video as a second argument."""
 
 
 FORMATS: dict[str, Format] = {
@@ -97,11 +98,13 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\{[^\n]*\}[ \t]*\n\s*\{"), ".jsonl"),
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
-"""How a text begins that is certainly of a format, whatever its suffix."""
+"""Beginnings of texts that are certainly of a format, whatever their suffix."""
 PICTURES = re.compile(rb"PG.{8}[\x14-\x17\x80]|\0\0\x01\xba|# VobSub index", re.DOTALL)
-"""How files of subtitles begin that are pictures."""
+"""Beginnings of subtitle files that hold pictures."""
 SIGN_CHARS = 10_000
-"""Characters in which it shows."""
+"""Characters of a text that are compared with SIGNS."""
+BESIDE = (".srt", ".vtt", ".ass", ".ssa", ".ttml", ".dfxp", ".sbv", ".lrc", ".sub", ".smi")
+"""Suffixes of files beside a video that are certainly subtitles, the most common one first."""
 
 
 def format_of(suffix: str, text: str) -> Format | None:
@@ -163,12 +166,9 @@ def read_subtitles(
     captions, which show each line two or three times, are said once: see `Subtitles.original`.
 
     The encoding is taken from a byte order mark if there is one. Otherwise zero bytes indicate
-    UTF-16, then UTF-8 is tried, then the encoding is guessed. On a dozen lines the guess is right
-    in tests for the Windows code pages of Western and Central Europe and Turkey, Latin-2, Cyrillic
-    (cp1251, KOI8, cp866), Greek, Hebrew, Arabic, Thai, Japanese (Shift-JIS, EUC), Chinese (GB
-    18030, Big5) and Korean. It may be wrong for three or four lines, for other encodings
-    (Vietnamese), for a mix of languages, and for damaged Asian text. Save a file as UTF-8 to be
-    certain.
+    UTF-16, then UTF-8 is tried, then chardet guesses the encoding. On a dozen lines in one language
+    the guess is usually right. It may be wrong for a few lines, for a mix of languages, and for
+    damaged text. Save a file as UTF-8 to be certain.
 
     Args:
         path: The file: its path or `file://` URL.
@@ -223,7 +223,7 @@ def track_of(
     *,
     is_excerpt: bool = False,
 ) -> Subtitles:
-    """Place lines on the time axis of a video, and tell in a warning which are not on it.
+    """Place lines on the time axis of a video, and warn about lines that are not on it.
 
     Args:
         lines: Lines in the source's time.
@@ -234,24 +234,51 @@ def track_of(
     """
     placement = place_lines(lines, origin_s, duration_s)
     count = len(placement.lines) + len(placement.before) + len(placement.after)
-    told = [
+    kinds = [
         (placement.untimed, "have times that cannot be read and follow the line before them"),
         (placement.backward, "end before they start and are shown until the next one"),
     ]
     if not is_excerpt:
-        told += [
+        kinds += [
             (placement.before, "end before the first frame and are not shown"),
             (placement.after, "start after the end of the video and are not shown"),
         ]
-    faults = [
-        f"{len(lines)} of {count} lines {why} (the first, at {lines[0].start_s:.1f} s: "
-        f"{printable(lines[0].text, 60)!r})"
-        for lines, why in told
-        if lines
-    ]
+    faults = []
+    for faulty, why in kinds:
+        if faulty:
+            first = f"the first, at {faulty[0].start_s:.1f} s: {printable(faulty[0].text, 60)!r}"
+            faults.append(f"{len(faulty)} of {count} lines {why} ({first})")
     if faults:
         warnings.warn(f"{name}: {'; '.join(faults)}.", SubtitleWarning, stacklevel=4)
     return unrolled(placement.lines)
+
+
+def subtitle_files(folder: Path) -> list[Path]:
+    """Return the subtitle files in a folder, in the order of their names."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix.lower() in BESIDE)
+    except OSError:
+        return []
+
+
+def subtitles_beside(video: Path, files: Sequence[Path] | None = None) -> Path | None:
+    """Return the subtitle file that lies beside a video and has its name; None without one.
+
+    `film.srt` belongs to `film.mp4`. So does `film.en.srt`, if no other file has a similar name.
+
+    Args:
+        video: The video.
+        files: The `subtitle_files` of its folder, if they are known.
+    """
+    if files is None:
+        files = subtitle_files(video.parent)
+    own = [path for path in files if path.stem == video.stem]
+    if own:
+        return min(own, key=lambda path: BESIDE.index(path.suffix.lower()))
+    in_languages = [path for path in files if Path(path.stem).stem == video.stem]
+    if len(in_languages) == 1:
+        return in_languages[0]
+    return None
 
 
 def _located(name: str | os.PathLike[str]) -> Path:
@@ -260,7 +287,8 @@ def _located(name: str | os.PathLike[str]) -> Path:
         path = local_path(name)
     except (VideoError, InputError) as error:
         raise SubtitleError(f"The subtitles cannot be read: {error}") from error
-    if fault := why_unreadable(path):
+    fault = why_unreadable(path)
+    if fault:
         raise SubtitleError(fault)
     return path
 

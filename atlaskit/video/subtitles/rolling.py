@@ -1,8 +1,8 @@
-"""Rolling captions: recognises them, and says each of their words once.
+"""Recognises rolling captions, and keeps each of their words once.
 
-YouTube's automatic captions and the captions of live television show a line while it is spoken and
-once more above the next line, often with a copy of a hundredth of a second between. Shown as they
-are, every word is read two or three times.
+YouTube's automatic captions and those of live television show a line while it is spoken, and again
+above the next line, often with a copy of a hundredth of a second in between. Unchanged, they would
+repeat every word two or three times.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import NamedTuple
 from atlaskit.video.subtitles.track import Line, Subtitles
 
 ECHO_S = 0.05
-"""A line that lasts no longer, and says nothing new, is a copy between two others."""
+"""A line without new words that lasts no longer is a copy between two others."""
 APART_S = 0.5
-"""A line that begins later after the one before it does not continue it."""
+"""A line does not continue the one before it after a longer pause."""
 LEAST_ECHOES = 0.3
 LEAST_ROLLED = 0.6
-"""Shares of a track's lines that are copies, or that continue others, from which it is rolling."""
+"""A track is rolling if at least these shares of its lines are copies, or continue others."""
 FEWEST_ROLLED = 3
 MOST_WORDS = 100
 """Most words that captions show at once."""
 FEW_WORDS = 3
-"""A line that repeats the whole line before it and adds no more words is still being spoken."""
+"""A line that repeats all of the line before it and adds fewer words is still being spoken."""
 
 
 class _Step(NamedTuple):
@@ -35,15 +35,15 @@ class _Step(NamedTuple):
     """Its words that the line before it does not show."""
     is_echo: bool
     is_rolled: bool
-    """Whether it goes on from the line before it with a word that was not said a while ago."""
+    """Whether it continues the line before it with words that were not said shortly before."""
     repeats_all: bool
     """Whether it begins with all words of the line before it."""
 
 
 def unrolled(lines: Sequence[Line]) -> Subtitles:
-    """Return a track that says each word of rolling captions once; other lines as they are.
+    """Return a track with each word of rolling captions once. Other lines are not changed.
 
-    The track keeps rolling captions as its `original`.
+    The rolling captions are kept as the `original` of the track.
 
     Args:
         lines: The lines of a track, each with the words that are shown together.
@@ -84,7 +84,7 @@ def _steps(lines: Sequence[Line]) -> list[_Step]:
         is_continued = 0 < len(fresh) <= overlap
         new = words[overlap:] if is_continued else words
         is_echo = is_continued and not new and line.end_s - line.start_s <= ECHO_S
-        is_rolled = is_continued and not {*new} <= {*said}  # what repeats itself is a chant
+        is_rolled = is_continued and not {*new} <= {*said}  # a chant repeats itself
         steps.append(_Step(line, new, is_echo, is_rolled, is_continued and overlap == len(shown)))
         said += new
         shown = words

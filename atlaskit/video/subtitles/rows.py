@@ -1,9 +1,8 @@
 """Parses the formats of subtitles that are rows of text.
 
-* SRT and WebVTT: `parse_srt`. pysubs2 is not used: it takes karaoke text for a line of times, ends
-  a text at a WebVTT identifier or note that belongs to the next one, and reads a negative time as a
-  positive one.
-* ASS and SSA: `parse_ass`. Their own `Format:` row tells the order of the fields.
+* SRT and WebVTT: `parse_srt`. pysubs2 is not used: it reads karaoke text as a row of times, adds
+  the identifier or note of the next text to a text, and reads a negative time as a positive one.
+* ASS and SSA: `parse_ass`. Their own `Format:` row has the order of the fields.
 * SBV (YouTube), LRC (lyrics), TSV (Whisper), MicroDVD and SubViewer `.sub`, SAMI.
 """
 
@@ -12,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from itertools import groupby, pairwise
+from collections.abc import Sequence
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 from atlaskit.errors import SubtitleError
@@ -38,7 +38,7 @@ WRAP_S = (1 << 33) / 90_000
 """Seconds after which the clock of a transport stream starts anew."""
 _FEWEST_DIGITS = 4
 _MOST_LETTERS = 3
-"""How a row of damaged times differs from a sentence with an arrow."""
+"""A row with fewer digits or more letters is a sentence with an arrow, not a row of times."""
 
 
 def parse_srt(text: str) -> list[SourceLine]:
@@ -64,9 +64,9 @@ def parse_srt(text: str) -> list[SourceLine]:
 
 
 def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
-    """Return the lines of WebVTT segments in one file; each header may shift the times of its own.
+    """Return the lines of WebVTT segments in one file. Each header may shift the times behind it.
 
-    A line that spans a joint is in both segments, and is shown once.
+    A line at the border of two segments is in both of them, and is returned once.
     """
     headers = [row for row, text in enumerate(rows) if text.startswith("WEBVTT")]
     if len(headers) < 2:
@@ -112,7 +112,7 @@ class _Cue(NamedTuple):
     start_s: float
     end_s: float | None
     words: str = ""
-    """What stands behind the times, unless it is settings."""
+    """The text behind the times, unless it is settings."""
 
 
 def _cues(rows: list[str]) -> list[_Cue]:
@@ -132,7 +132,7 @@ def _cues(rows: list[str]) -> list[_Cue]:
 
 
 def _is_damaged_timing(row: str) -> bool:
-    """Tell whether a row holds times that cannot be read. It ends one text and begins another."""
+    """Return whether a row holds times that cannot be read. It ends one text and begins another."""
     if not _LIKE_TIMING.fullmatch(row):
         return False
     digits = sum(map(str.isdigit, row))
@@ -160,52 +160,40 @@ def _srt_body(body: list[str], is_last: bool) -> list[str]:
 
 
 def _vtt_body(body: list[str], is_last: bool) -> list[str]:
-    """Return the rows of a text: all up to the next one's times but its identifier, and no notes.
+    """Return the rows of a text, without notes and without the identifier of the next text.
 
-    An empty row ends a text. A row with a space does not: YouTube's captions begin with one. Rows
-    after an empty row belong to no text by the standard; they are kept, so that no word is lost.
+    An empty row ends a text. A row with a space does not: YouTube's captions begin with one. By the
+    standard, rows after an empty row belong to no text. They are kept, so that no word is lost.
     """
-    blocks = [
-        list(block) for is_empty, block in groupby(body, key=lambda row: row == "") if not is_empty
-    ]
-    # Rows right behind the times are text, whatever they say.
+    blocks = []
+    for is_empty, block in groupby(body, key=lambda row: row == ""):
+        if not is_empty:
+            blocks.append(list(block))
+    # Rows directly behind the times are text, whatever they say.
     own, others = (blocks[:1], blocks[1:]) if body and body[0] != "" else ([], blocks)
     if blocks and not is_last and body[-1] != "" and len(blocks[-1]) == 1:
         identifier = blocks[-1][0].strip()
         is_own = len(blocks) == 1 and len(body) == 1  # directly behind the times: it is the text
         if not is_own and (len(blocks) > 1 or " " not in identifier):
             (others or own).pop()
-    return [
-        row
-        for block in [*own, *(rest for rest in others if not _BLOCK.fullmatch(rest[0]))]
-        for row in block
-    ]
+    texts = own + [block for block in others if not _BLOCK.fullmatch(block[0])]
+    return list(chain.from_iterable(texts))
 
 
-USUAL_FIELDS = [
-    "layer",
-    "start",
-    "end",
-    "style",
-    "name",
-    "marginl",
-    "marginr",
-    "marginv",
-    "effect",
-    "text",
-]
+USUAL_FIELDS = (
+    *("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv"),
+    *("effect", "text"),
+)
 
 
 def parse_ass(text: str) -> list[SourceLine]:
     """Return the dialogue of an ASS or SSA text, without its comments and drawings.
 
-    What is drawn in several layers at once is one line.
-
-    Each event is parsed by itself, so that a damaged event costs no other. An event whose times
-    cannot be read gets NaN for its start.
+    A text that is drawn in several layers at once is one line. Each event is parsed by itself, so
+    that a damaged event costs no other. If its times cannot be read, its start is NaN.
     """
     lines: list[SourceLine] = []
-    fields = USUAL_FIELDS
+    fields: Sequence[str] = USUAL_FIELDS
     is_events = True
     for row in text.split("\n"):
         name, _, content = row.strip().partition(":")
@@ -218,7 +206,7 @@ def parse_ass(text: str) -> list[SourceLine]:
     return list(dict.fromkeys(lines))
 
 
-def _event(content: str, fields: list[str]) -> SourceLine:
+def _event(content: str, fields: Sequence[str]) -> SourceLine:
     """Return the line of one event. The last field may hold commas."""
     values = dict(zip(fields, content.split(",", len(fields) - 1), strict=False))
     start_s = parse_clock(values.get("start", ""))
@@ -240,15 +228,15 @@ _SYNC = re.compile(r"<sync\s+start\s*=\s*[\"']?(-?\d{1,12})[\"']?[^<>]*>", re.IG
 _SECONDS = re.compile(r"^\d{1,9}\.\d{1,9}\t\d{1,9}\.\d{1,9}\t", re.ASCII | re.MULTILINE)
 _SAMI_TAG = re.compile(r"<[^<>]*>")
 MICRODVD_FPS = 23.976
-"""Frames per second of a MicroDVD file that does not tell its own in its first line, if the
-video's are not known."""
+"""Frames per second of a MicroDVD file if neither its first line nor the video has them."""
 
 
 def parse_sbv(text: str) -> list[SourceLine]:
     """Return the lines of an SBV text: `0:00:01.000,0:00:02.000`, then rows, then an empty row."""
     lines: list[SourceLine] = []
     for row in text.split("\n"):
-        if match := _SBV.fullmatch(row):
+        match = _SBV.fullmatch(row)
+        if match:
             times = match.groups()
             lines.append(SourceLine(clock_seconds(*times[:5]), clock_seconds(*times[5:]), ""))
         elif lines:
@@ -264,26 +252,26 @@ def parse_lrc(text: str) -> list[SourceLine]:
     for row in text.split("\n"):
         at = len(row) - len(row.lstrip())
         starts = []
-        while tag := _LRC_TAG.match(row, at):
+        tag = _LRC_TAG.match(row, at)
+        while tag:
             hours, minutes, seconds, decimals = tag.groups()
             starts.append(clock_seconds("", hours, minutes, seconds, decimals) - earlier_s)
             at = tag.end() + (row[tag.end() : tag.end() + 1] == " ")
+            tag = _LRC_TAG.match(row, at)
         words = plain_text(_LRC_WORD.sub("", row[at:]))
         if starts:
             said.append((starts, words))
-        elif (
-            words and said and not _LRC_ABOUT.fullmatch(row.strip())
-        ):  # a row without a time goes on
+        elif words and said and not _LRC_ABOUT.fullmatch(row.strip()):
+            # A row without a time continues the one before it.
             said[-1] = (said[-1][0], f"{said[-1][1]} {words}".strip())
     # A time without words ends the line before it.
-    every = sorted({start_s for starts, _ in said for start_s in starts})
-    following = dict(pairwise(every))
-    return [
-        SourceLine(start_s, following.get(start_s), words)
-        for starts, words in said
-        for start_s in starts
-        if words
-    ]
+    every = set(chain.from_iterable(starts for starts, _ in said))
+    following = dict(pairwise(sorted(every)))
+    lines = []
+    for starts, words in said:
+        if words:
+            lines += [SourceLine(start_s, following.get(start_s), words) for start_s in starts]
+    return lines
 
 
 def parse_tsv(text: str) -> list[SourceLine]:
@@ -315,7 +303,7 @@ def parse_sub(text: str, fps: float | None = None) -> list[SourceLine]:
 
     Args:
         text: The text.
-        fps: Frames per second of the video, for a MicroDVD text that does not tell its own.
+        fps: Frames per second of the video, for a MicroDVD text without its own.
 
     Raises:
         SubtitleError: The text is neither, such as the binary half of VobSub pictures.
@@ -353,12 +341,10 @@ def parse_sami(text: str) -> list[SourceLine]:
     every = sorted({int(sync[1]) for sync in syncs})
     following = dict(pairwise(every))
     lines = []
-    for sync, end in zip(syncs, ends, strict=False):  # without one, there is still an end
-        words = plain_text(
-            _SAMI_TAG.sub(" ", re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end]))
-        )
-        until_ms = following.get(int(sync[1]))
-        lines.append(
-            SourceLine(int(sync[1]) / 1000, None if until_ms is None else until_ms / 1000, words)
-        )
+    for sync, end in zip(syncs, ends, strict=False):  # `ends` has one more if there is no sync
+        body = re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])
+        start_ms = int(sync[1])
+        until_ms = following.get(start_ms)
+        end_s = None if until_ms is None else until_ms / 1000
+        lines.append(SourceLine(start_ms / 1000, end_s, plain_text(_SAMI_TAG.sub(" ", body))))
     return lines

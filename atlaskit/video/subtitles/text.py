@@ -1,11 +1,11 @@
-"""What all formats of subtitles share: bytes become text, times seconds, markup plain words.
+"""Converts bytes to text, times to seconds, and markup to plain words, for all subtitle formats.
 
-* Encodings: `decode_text`. What is UTF-8 without a fault, or nearly, is taken for that. chardet
-  finds any other encoding, by a byte order mark, by what the text declares, by its zero bytes or
-  escape sequences, or by a guess from its letters.
-* Times: `parse_clock` for those of a file (`01:02:03,450`), `parse_time` for those that people
+* Encodings: `decode_text`. Text that is UTF-8 with at most a few faults is read as UTF-8. chardet
+  finds any other encoding: by a byte order mark, by what the text declares, by zero bytes or escape
+  sequences, or by a guess from the letters.
+* Times: `parse_clock` for the times in files (`01:02:03,450`), `parse_time` for times that people
   type.
-* Markup: `plain_text` and `plain_ass_text`, without tags, entities, comments and drawings.
+* Markup: `plain_text` and `plain_ass_text` remove tags, entities, comments and drawings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SAMPLE_BYTES = 1 << 18
 """Bytes of a file that are examined to guess its encoding."""
 OTHER = re.compile(rb"[\0\x1b]")
-"""Zeros as in UTF-16, escapes as in ISO 2022: such text is UTF-8 too, and mostly means another."""
+"""Zero bytes as in UTF-16, or escapes as in ISO 2022. Such text is valid UTF-8, but rarely meant
+as UTF-8."""
 
 
 def decode_text(data: bytes) -> str | None:
@@ -33,20 +34,19 @@ def decode_text(data: bytes) -> str | None:
 
 
 def encoding_of(data: bytes) -> str | None:
-    """Return the encoding of a text; None if it is none that is known."""
+    """Return the encoding of a text; None if it is unknown."""
     if data.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     text = data.decode("utf-8", "replace")
     invalid = text.count("\ufffd")
     valid = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - invalid
-    if (
-        (not valid or data.startswith(UTF_16))
-        and OTHER.search(data[:SAMPLE_BYTES])
-        and (guessed := _guessed(data))
-    ):
-        return guessed
-    # Read as UTF-8, text in another encoding is invalid nearly everywhere, damaged UTF-8 in few
-    # places. Rows in ASCII tell nothing but the first, which may declare the encoding.
+    may_be_other = not valid or data.startswith(UTF_16)
+    if may_be_other and OTHER.search(data[:SAMPLE_BYTES]):
+        guessed = _guessed(data)
+        if guessed:
+            return guessed
+    # Text in another encoding is invalid UTF-8 nearly everywhere, damaged UTF-8 in few places. Rows
+    # in ASCII tell nothing, except the first one, which may declare the encoding.
     rows = (row for number, row in enumerate(data.splitlines()) if number == 0 or not row.isascii())
     if invalid * 10 <= valid:
         return "utf-8"
@@ -104,7 +104,7 @@ def parse_time(text: str) -> float | None:
     """Return a time that a person types in seconds, or None for any other text.
 
     It is a number of seconds (`65`, `65.5`), a clock time (`1:05`, `100:00`, `1:02:03.5`), or has
-    units (`1h2m3.5s`, `90s`, `5 min`). No part behind a colon exceeds 59: `1:75` is none.
+    units (`1h2m3.5s`, `90s`, `5 min`). No part behind a colon exceeds 59: `1:75` is no time.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -127,8 +127,8 @@ def checked_time(text: str) -> float:
     return seconds
 
 
-# Only known tags are removed, since a lecturer may say `x <y and z> w`. No expression may match
-# past the next opening character: on a hostile line of a million of them it would take quadratic
+# Only known tags are removed, since a lecturer may say `x <y and z> w`. No expression matches past
+# the next opening character. Otherwise a hostile line with a million of them would take quadratic
 # time.
 _TAG = re.compile(
     r"</?(?:[bisu]|em|strong|ruby|rt|rp)(?:\.[^<>]*|\s*)>"

@@ -1,5 +1,7 @@
-"""`Line` and `Subtitles`: the lines of a video, how a source's lines are placed on its time axis,
-and how they are written as an SRT file, so that reading it gives the same text and times.
+"""`Line` and `Subtitles`: the lines of a video.
+
+`place_lines` puts the lines of a source on the time axis of the video. `write_srt` writes lines so
+that reading the file returns the same text and times.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +24,7 @@ from atlaskit.video.subtitles.text import decode_text, plain_text
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;", "\\": "&#92;"})
 ROUNDING_MS = 1e-3
-"""A time this near to a millisecond is that millisecond: sums of floats are not exact."""
+"""A time this near to a millisecond is rounded to it, since sums of floats are inexact."""
 
 
 def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> None:
@@ -78,7 +80,7 @@ def _escaped(text: str) -> str:
 
 
 LAST_LINE_S = 5.0
-"""Duration of a line without an end that neither a next line nor the end of the video cuts off."""
+"""Duration of a line without an end, if neither a next line nor the end of the video follows."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,10 @@ class Subtitles:
     @classmethod
     def merged(cls, parts: Sequence[Subtitles]) -> Subtitles:
         """Return one track with all lines of several tracks, repeated lines included."""
-        lines = tuple(line for part in parts for line in part.lines)
+        lines = tuple(chain.from_iterable(part.lines for part in parts))
         if not any(part.original for part in parts):
             return cls(lines)
-        return cls(lines, tuple(line for part in parts for line in part.original or part.lines))
+        return cls(lines, tuple(chain.from_iterable(part.original or part.lines for part in parts)))
 
     def shifted(self, offset_s: float, end_s: float | None = None) -> Subtitles:
         """Return the track `offset_s` seconds later (earlier if negative), cut to `[0, end_s)`.
@@ -124,15 +126,11 @@ class Subtitles:
         check_finite("offset_s", offset_s)
         if end_s is not None:
             check_finite("end_s", end_s)
-        lines, original = (
-            place_lines(
-                (SourceLine(line.start_s, line.end_s, line.text) for line in source),
-                -offset_s,
-                end_s,
-            ).lines
-            for source in (self.lines, self.original)
-        )
-        return Subtitles(lines, original)
+        placed = []
+        for lines in (self.lines, self.original):
+            source = [SourceLine(line.start_s, line.end_s, line.text) for line in lines]
+            placed.append(place_lines(source, -offset_s, end_s).lines)
+        return Subtitles(*placed)
 
     def between(self, start_s: float, end_s: float) -> tuple[Line, ...]:
         """Return every line that overlaps `[start_s, end_s)`, uncut and in order of time.
@@ -167,13 +165,10 @@ class Subtitles:
                 written.
         """
         check_finite("starts_at_s", starts_at_s)
-        write_srt(
-            path,
-            [
-                (line.start_s + starts_at_s, line.end_s + starts_at_s, line.text)
-                for line in self.lines
-            ],
-        )
+        rows = []
+        for line in self.lines:
+            rows.append((line.start_s + starts_at_s, line.end_s + starts_at_s, line.text))
+        write_srt(path, rows)
 
     @cached_property
     def as_json(self) -> str:
@@ -197,13 +192,13 @@ class Subtitles:
 
 
 class SourceLine(NamedTuple):
-    """One line as its source gives it: plain text, and times in the source's own seconds."""
+    """One line of a source: plain text, and times in the source's own seconds."""
 
     start_s: float
-    """NaN if the source gives a start that cannot be read."""
+    """NaN if the start cannot be read."""
     end_s: float | None
-    """None if the source gives no end: the line ends where the next one starts. Infinity if the
-    line lasts until the end of the video."""
+    """None if the source has no end: the line ends where the next one starts. Infinity if the line
+    lasts until the end of the video."""
     text: str
 
 
@@ -243,19 +238,15 @@ def place_lines(
     for start_s, end_s, text in lines:
         is_untimed = math.isnan(start_s)
         is_backward = False
-        told_end_s = end_s
+        given_end_s = end_s
         if is_untimed:
             start_s = last_end_s
             end_s = None
-        if (
-            end_s is None
-            or math.isnan(end_s)
-            or end_s <= start_s
-            or (duration_s is None and math.isinf(end_s))
-        ):
+        lasts = duration_s is None and end_s == math.inf
+        if end_s is None or lasts or not end_s > start_s:  # nor is NaN
             following = bisect_right(starts, start_s)
             end_s = starts[following] if following < len(starts) else start_s + LAST_LINE_S
-            is_backward = told_end_s is not None and told_end_s < start_s
+            is_backward = given_end_s is not None and given_end_s < start_s
         last_end_s = end_s
         line = Line(max(0.0, start_s - origin_s), min(end_s - origin_s, limit_s), text)
         if is_untimed:

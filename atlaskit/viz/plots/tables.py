@@ -1,6 +1,6 @@
 """Figures of evaluation tables: means with intervals against what was varied.
 
-against_duration, against_spread        length of the video, positions of the answer
+against_duration, against_spread        length of the video, places of the answer
 depth_budget                            score and tokens against the maximum depth
 worker_scaling                          seconds and speedup against the number of workers
 """
@@ -107,7 +107,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
 def against_spread(
     rows: pd.DataFrame, column: str = "tokens", *, most: int = 3, ax: Axes | None = None
 ) -> Axes:
-    """Draw a column against the number of positions of the answer (paper, Fig. 5b).
+    """Draw a column against the number of places that hold the answer (paper, Fig. 5b).
 
     A point is a question, a bar the mean, with its 95 % interval. In each group there is a bar for
     each model.
@@ -125,7 +125,7 @@ def against_spread(
     Examples:
         >>> ax = ak.plots.against_spread(rows)
         >>> ax.get_xlabel()
-        'positions of the answer in the video'
+        'places in the video that hold the answer'
     """
     import seaborn as sns
 
@@ -169,7 +169,7 @@ def against_spread(
         ]
         ax.set_xticks(range(len(labels)), labels)
         label_values(ax, column, is_log=False)
-        ax.set_xlabel("positions of the answer in the video")
+        ax.set_xlabel("places in the video that hold the answer")
         if len(models) > 1:
             sns.move_legend(ax, **BESIDE)
         meaning = "a point is a question, a bar the mean"

@@ -1,20 +1,215 @@
-"""Files whose containers tell wrong what they hold: shown as FFmpeg decodes them in order.
+"""Files whose containers tell wrong, or not at all, what they hold: shown as FFmpeg decodes them.
 
+Each is a codec in a container, with B-frames or not, and with one oddity. What FFmpeg decodes of
+it in order is what must be shown, but for pictures that need others which are not there.
 `ALL_FILES=1 pytest tests/video/readers/test_odd_files.py` takes every file of the rule.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
+import av
+import numpy as np
 import pytest
-from support.media import frame_number
-from video.odd_files import OddFile, files_to_test, make_odd_file, numbers_shown
+from support.media import frame_number, make_video
+from video.decode_matrix import covering
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
+
+SIZE, FRAMES, FPS, GOP = (160, 90), 90, 25, 30
+CODECS: dict[str, tuple[str, dict[str, str]]] = {
+    "h264": ("libx264", {"preset": "veryfast", "x264-params": "scenecut=0"}),
+    "hevc": (
+        "libx265",
+        {"preset": "ultrafast", "x265-params": f"log-level=none:scenecut=0:keyint={GOP}:min-keyint={GOP}"},
+    ),
+    "mpeg4": ("mpeg4", {"sc_threshold": "1000000000"}),
+    "mpeg2": ("mpeg2video", {"sc_threshold": "1000000000"}),
+}
+CONTAINERS = {"h264": ("mp4", "mkv", "ts", "flv", "mov", "nut"), "hevc": ("mp4", "mkv", "ts", "mov"),
+              "mpeg4": ("mp4", "mkv", "avi", "mov"), "mpeg2": ("mp4", "mkv", "ts", "mpg")}  # fmt: skip
+ODDITIES = (
+    *("plain", "pts = dts", "all marked", "none marked", "some marked", "begins in the middle", "a gap", "joined"),
+    *("joined in the middle", "several a packet", "late", "a tail of zeros", "refreshed", "refreshed, begins late"),
+)
+
+
+class Row(NamedTuple):
+    """A packet: its bytes, times in frames, mark, and length in frames."""
+
+    data: bytes
+    pts: int
+    dts: int
+    is_keyframe: bool
+
+
+@dataclass(frozen=True)
+class OddFile:
+    """One file of the rule."""
+
+    codec: str
+    container: str
+    b_frames: int
+    oddity: str
+
+    def __str__(self) -> str:
+        return f"{self.codec} · {self.container} · {self.b_frames} B · {self.oddity}"
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether such a file can be written."""
+        if self.oddity in ("joined", "joined in the middle", "a tail of zeros"):
+            return self.container in ("ts", "flv" if self.oddity == "joined" else "ts", "mpg")
+        if self.oddity.startswith("refreshed"):
+            late = "late" in self.oddity  # of a TS, the muxer would write the codec's parameters nowhere
+            return self.codec == "h264" and self.container not in ("nut", *["ts"] * late)
+        if self.oddity == "several a packet":
+            return self.container == "ts" and self.codec != "mpeg4"
+        if self.oddity == "pts = dts":
+            return self.b_frames > 0 and self.container not in ("avi", "mpg", "ts")
+        if self.oddity in ("all marked", "none marked", "some marked"):
+            return self.container in ("mp4", "mkv", "mov", "nut") and (self.container, self.oddity) != (
+                "nut",
+                "none marked",
+            )
+        return self.container not in ("avi", "mpg") or self.oddity in ("plain", "begins in the middle")
+
+
+def odd_files() -> Iterator[OddFile]:
+    """Yield all files of the rule."""
+    for codec, containers in CONTAINERS.items():
+        for container in containers:
+            for b_frames in (0, 2):
+                for oddity in ODDITIES:
+                    row = OddFile(codec, container, b_frames, oddity)
+                    if row.is_possible:
+                        yield row
+
+
+def files_to_test() -> list[OddFile]:
+    """Return files with each oddity in every codec and container, and with and without B-frames."""
+    mixed = random.Random(19).sample(list(odd_files()), len(list(odd_files())))
+    return covering(
+        mixed,
+        lambda row: {
+            *((row.codec, row.oddity), (row.container, row.oddity)),
+            *((row.b_frames, row.oddity), (row.codec, row.container)),
+        },
+    )
+
+
+def make_odd_file(row: OddFile, folder: Path) -> Path:
+    """Write a file of the rule."""
+    path = folder / f"odd.{row.container}"
+    source = _source(row, folder, 0)
+    rows = _rows(source)
+    if row.oddity == "pts = dts":
+        times = sorted(each.pts for each in rows)
+        rows = [each._replace(pts=at, dts=at) for each, at in zip(rows, times, strict=True)]
+    elif row.oddity in ("all marked", "none marked"):
+        rows = [each._replace(is_keyframe=row.oddity == "all marked") for each in rows]
+    elif row.oddity == "some marked":  # most of the pictures that refer to others too
+        rows = [each._replace(is_keyframe=each.is_keyframe or number % 3 > 0) for number, each in enumerate(rows)]
+    elif row.oddity.startswith("refreshed"):  # marked where a decoder may begin to recover, and so only later is whole
+        rows = [each._replace(is_keyframe=number % GOP == 0) for number, each in enumerate(rows)]
+        rows = rows[GOP // 3 :] if "late" in row.oddity else rows
+    elif row.oddity == "begins in the middle":
+        rows = rows[GOP // 3 :]
+    elif row.oddity == "a gap":  # before a keyframe, behind which nothing is shown that is from before it
+        late = next(each.pts for each in rows[GOP // 2 :] if each.is_keyframe)
+        number = max(n for n, each in enumerate(rows) if each.pts < late) + 1
+        rows = [
+            each._replace(pts=each.pts + 100 * (each.pts >= late), dts=each.dts + 100 * (n >= number))
+            for n, each in enumerate(rows)
+        ]
+    elif row.oddity == "late":
+        rows = [each._replace(pts=each.pts + 7_500, dts=each.dts + 7_500) for each in rows]
+    elif row.oddity == "several a packet":
+        rows = [rows[n]._replace(data=b"".join(each.data for each in rows[n : n + 3])) for n in range(0, len(rows), 3)]
+    _mux(source, path, rows)
+    if row.oddity == "a tail of zeros":
+        path.write_bytes(path.read_bytes() + bytes(200_000))
+    if row.oddity.startswith("joined"):
+        other = folder / f"other.{row.container}"
+        part = _rows(_source(row, folder, FRAMES))
+        _mux(source, other, part[GOP // 3 :] if row.oddity == "joined in the middle" else part)
+        path.write_bytes(path.read_bytes() + other.read_bytes()[13 if row.container == "flv" else 0 :])
+    return path
+
+
+def _source(row: OddFile, folder: Path, first: int) -> Path:
+    codec, options = CODECS[row.codec]
+    options = dict(options)
+    if row.codec == "hevc":
+        options["x265-params"] += f":bframes={row.b_frames}:b-adapt=0"
+    else:
+        options["bf"] = str(row.b_frames)
+    if row.oddity.startswith("refreshed"):
+        options["x264-params"] += f":intra-refresh=1:keyint={GOP}"
+    path = folder / f"source-{first}.mkv"
+    return make_video(path, codec, FRAMES, FPS, size=SIZE, gop=GOP, first=first, **options)
+
+
+def _rows(path: Path) -> list[Row]:
+    with av.open(str(path)) as container:
+        rows = [(bytes(p), p.pts, p.is_keyframe) for p in container.demux(video=0) if p.size]
+    frames = [round(pts / 40) for _, pts, _ in rows]
+    reach = max(at - max(frames[: number + 1]) for number, at in enumerate(sorted(frames)))  # decoded before shown
+    delay = max(0, max(place - at for place, at in zip(range(len(frames)), frames, strict=True)), reach)
+    return [
+        Row(data, at + delay, place, key) for place, ((data, _, key), at) in enumerate(zip(rows, frames, strict=True))
+    ]
+
+
+def _mux(source: Path, path: Path, rows: list[Row]) -> None:
+    with av.open(str(source)) as container, av.open(str(path), "w") as target:
+        stream = target.add_stream_from_template(container.streams.video[0])
+        for each in rows:
+            packet = av.Packet(each.data)
+            packet.pts, packet.dts, packet.time_base = each.pts, each.dts, Fraction(1, FPS)
+            packet.is_keyframe, packet.stream = each.is_keyframe, stream
+            target.mux(packet)
+
+
+def numbers_shown(row: OddFile, path: Path) -> list[int]:
+    """Return the numbers of the pictures that must be shown, in order."""
+    played = numbers_in_order(path)
+    if "in the middle" not in row.oddity:
+        return played
+    # Some decoders show pictures before the first keyframe, which are broken.
+    cut = range(GOP // 3, GOP) if row.oddity.startswith("begins") else range(FRAMES + GOP // 3, FRAMES + GOP)
+    return sorted({number for number in played if number >= 0 and number not in cut})
+
+
+def numbers_in_order(path: Path) -> list[int]:
+    """Return the numbers of the pictures that FFmpeg decodes of a file, in order."""
+    numbers: list[int] = []
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        stream.thread_type, stream.codec_context.thread_count = "NONE", 1
+        demuxed = container.demux(stream)
+        while True:
+            try:
+                packet = next(demuxed)
+            except StopIteration:
+                return numbers
+            except BlockingIOError:
+                demuxed = container.demux(stream)
+                continue
+            try:
+                frames = stream.codec_context.decode(packet)
+            except av.FFmpegError:
+                continue
+            numbers += [frame_number(np.asarray(frame.to_ndarray(format="rgb24"))) for frame in frames]
+
 
 ROWS = files_to_test()
 

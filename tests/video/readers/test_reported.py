@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.media import frame_number, make_video, played_frames
+from video.pictures import with_box_in_entry
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import FrameError, InputError, VideoError
+from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers.container import is_encrypted
@@ -44,21 +45,6 @@ def boxes(movie: bytes) -> Iterator[tuple[bytes, bytes]]:
         size = struct.unpack_from(">I", movie, at)[0]
         yield movie[at + 4 : at + 8], movie[at : at + size]
         at += size
-
-
-def with_box_in_entry(movie: bytes, entry: bytes, box: bytes) -> bytes:
-    """Return an MP4, whose index is at its end, with one more box in the entry of its codec."""
-    data = bytearray(movie)
-    at = data.rindex(b"moov")
-    places = []
-    for kind in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", entry):
-        at = data.index(kind, at)
-        places.append(at - 4)
-    end = places[-1] + struct.unpack_from(">I", data, places[-1])[0]
-    data[end:end] = box
-    for place in places:
-        struct.pack_into(">I", data, place, struct.unpack_from(">I", data, place)[0] + len(box))
-    return bytes(data)
 
 
 def hevc(path: Path, frames: int = 10, **options: str) -> Path:
@@ -334,14 +320,6 @@ def test_a_list_of_files_without_its_head_is_named(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         with pytest.raises(VideoError, match="is a list of other files: name a video file"):
             open_video(tmp_path / name)
-
-
-def test_a_time_that_is_no_number_is_one_sentence(tmp_path: Path) -> None:
-    video = open_video(make_video(tmp_path / "v.mp4", frames=5, size=SMALL))
-    with pytest.raises(InputError, match=r"seconds, such as 65\.0 for 1:05; got \['1:05'\]"):
-        video.frame("1:05")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"A size is \(width, height\) in pixels; got 5"):
-        video.frames([0.1], 5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("is_moved", [True, False], ids=["a tick apart", "before"])

@@ -20,8 +20,8 @@ from atlaskit.video.tracks import same_language, tags_of
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ttml", ".json", ".jsonl", ".sub", ".smi", ".lrc", ".sbv", ".tsv")
 BEGINNINGS = {".vtt": "WEBVTT\n\n", ".ttml": "<tt><p>", ".json": "[", ".sub": "{1}{2}", ".smi": "<sami>"}
-SIZE = 300_000
-MOST_S, MOST_BYTES = 1.2, 100_000_000
+SIZE = 120_000
+MOST_S, MOST_BYTES = 0.6, 100_000_000
 """For a file of SIZE. What is quadratic takes minutes, or gigabytes; the buffer has 64 MiB."""
 HOSTILE = (
     *("\n", "<x>", "<x/>", "{}", "[", "[],", "{},", "0,", '"', "1:1,1-->1:1,1\n", "1\n1:1,1-->1:1,1\n\n", "é"),

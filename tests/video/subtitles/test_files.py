@@ -25,6 +25,8 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
     write("junk.srt", random.Random(1).randbytes(50_000))
     write("broken.json", '[{"start": ')
     write("deep.json", "[" * 100_000)
+    write("other.json", '[{"start": 0, "words": "x"}]')
+    write("long.json", f'[{{"timestamp": [0, 1{"0" * 5000}], "text": "x"}}]')
     (tmp_path / "folder.srt").mkdir()
     os.mkfifo(tmp_path / "pipe.srt")
     with (tmp_path / "giant.srt").open("wb") as file:
@@ -36,10 +38,11 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
         *(("folder.srt", "is a directory: name the file in it"), ("junk.srt", "not text|no line of text")),
         ("pipe.srt", "not a file"),
         *(("giant.srt", "larger than 64 MiB"), ("broken.json", "not valid JSON"), ("deep.json", "not valid JSON")),
+        *(("other.json", "none of the known forms"), ("long.json", "not valid JSON")),
     ]:
         with pytest.raises(SubtitleError, match=sentence) as error:
             read_subtitles(tmp_path / name)
-        assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value)
+        assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value) and len(str(error.value)) < 500
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
@@ -75,7 +78,7 @@ def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
         *(("a.json", json.dumps(stamped).encode()), ("a.json", json.dumps(clocks, ensure_ascii=False).encode())),
     ]
     rng, read = random.Random(7), 0
-    for turn in range(560):
+    for turn in range(240):
         name, data = seeds[turn % len(seeds)]
         content = rng.randbytes(rng.randrange(400)) if turn % 8 == 7 else damage(data, rng)
         duration_s = rng.choice([None, 2.5])
@@ -86,4 +89,4 @@ def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
         else:
             read += len(track) > 0
             assert is_valid(track) and all(line.end_s <= (duration_s or math.inf) for line in track.lines)
-    assert read > 150  # most files are only slightly damaged
+    assert read > 60  # most files are only slightly damaged

@@ -27,19 +27,6 @@ def test_a_line_without_an_end_lasts_until_the_next_or_the_end_of_the_video(writ
     assert {line.end_s for line in read_subtitles(path, duration_s=10, starts_at_s=3).lines} == {10.0}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *('{"start": 1}', '"text"', "[null]", '[{"start": "00:00:01.000", "end": "00:00:02.000"}]'),
-        f'[{{"timestamp": [0, 1{"0" * 5000}], "text": "x"}}]',
-    ],
-)
-def test_other_json_raises_a_short_sentence(write: Write, content: str) -> None:
-    with pytest.raises(SubtitleError) as error:
-        read_subtitles(write("a.json", content))
-    assert len(str(error.value)) < 500
-
-
 @pytest.mark.parametrize("times", ["[1]", '"12"', "[true, 2]", "[NaN, 2]", "[[0], 1]", '["soon", 2]'])
 def test_json_times_that_cannot_be_read_keep_their_words(write: Write, times: str) -> None:
     with pytest.warns(SubtitleWarning, match="times that cannot be read"):
@@ -140,21 +127,3 @@ def test_between_returns_every_overlapping_line(lines: list[Line], start: int, l
 def test_between_refuses_what_is_not_an_interval(interval: tuple[float, float]) -> None:
     with pytest.raises(InputError, match="not an interval"):
         Subtitles().between(*interval)
-
-
-def test_shifted_lines_are_cut_to_their_part() -> None:
-    track = Subtitles((Line(0.0, 5.0, "a"), Line(4.0, 12.0, "b"), Line(10.0, 11.0, "c")))
-    assert track.shifted(60.0).lines == (Line(60.0, 65.0, "a"), Line(64.0, 72.0, "b"), Line(70.0, 71.0, "c"))
-    assert track.shifted(60.0, 70.0).lines == (Line(60.0, 65.0, "a"), Line(64.0, 70.0, "b"))
-    assert track.shifted(-4.5).lines == (Line(0.0, 0.5, "a"), Line(0.0, 7.5, "b"), Line(5.5, 6.5, "c"))
-    assert track.shifted(0.0) == track and track.shifted(60.0, 60.0) == Subtitles()
-    for arguments in [(math.nan,), (math.inf,), (0.0, math.nan)]:
-        with pytest.raises(InputError, match="finite"):
-            track.shifted(*arguments)
-
-
-def test_merged_joins_the_parts_of_a_playlist() -> None:
-    one = Subtitles((Line(0.0, 2.0, "a"), Line(8.0, 99.0, "b")))
-    joined = Subtitles.merged([one.shifted(10.0, 20.0), one.shifted(0.0, 10.0)])
-    assert joined.lines == (Line(0, 2, "a"), Line(8, 10, "b"), Line(10, 12, "a"), Line(18, 20, "b"))
-    assert Subtitles.merged([]) == Subtitles()
