@@ -35,51 +35,50 @@ from atlaskit.video.readers.headers import (
 from atlaskit.video.tracks import open_media, tags_of
 
 STILL = "is a picture (HEIF, AVIF or raw): name a video file"
-KINDS = tuple(
-    (re.compile(start, re.DOTALL | re.MULTILINE), sentence)
-    for start, sentence in (
+_BEGINNINGS = (
+    (
+        rb"\0+\Z",
         (
-            rb"\0+\Z",
-            (
-                "begins with nothing but zeros, as a download does that was not finished: "
-                "download it again"
-            ),
+            "begins with nothing but zeros, as a download does that was not finished: "
+            "download it again"
         ),
-        (
-            rb"(?i:<!doctype html|<html|<head)",
-            "is a web page, perhaps the message of a failed download: download the video itself",
-        ),
-        (
-            rb"version https://git-lfs",
-            "is a pointer of Git LFS: fetch the content that it stands for",
-        ),
-        (
-            rb"#EXTM3U|\[playlist\]|ffconcat|(?i:file) ['\"]"
-            rb"|[^\0]{0,400}?(?:<MPD|(?i:xspf|<asx|<smil))"
-            rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}"
-            rb"\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)(?:\?\S{0,999})?\s*$)",
-            "is a list of other files: name a video file",
-        ),
-        (rb"%PDF", "is a PDF document: name a video file"),
-        (
-            rb"PK\x03\x04|Rar!\x1a|7z\xbc\xaf\x27\x1c|\x1f\x8b|BZh|\xfd7zXZ",
-            "is an archive: unpack it, and name the video in it",
-        ),
-        (
-            rb"d8:announce|d10:created|d7:comment|d13:announce",
-            "is a torrent: download what it describes, and name the video",
-        ),
-        (
-            rb"WEBVTT|\[Script Info\]|\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->",
-            "holds subtitles: name the video, and give this file as `subtitles`",
-        ),
-        (
-            rb"RIFF.{4}WEBP",
-            "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it",
-        ),
-        (rb".{4}ftyp(?:heic|heix|mif1|avif|heim|heis|crx )", STILL),
-    )
+    ),
+    (
+        rb"(?i:<!doctype html|<html|<head)",
+        "is a web page, perhaps the message of a failed download: download the video itself",
+    ),
+    (
+        rb"version https://git-lfs",
+        "is a pointer of Git LFS: fetch the content that it stands for",
+    ),
+    (
+        rb"#EXTM3U|\[playlist\]|ffconcat|(?i:file) ['\"]"
+        rb"|[^\0]{0,400}?(?:<MPD|(?i:xspf|<asx|<smil))"
+        rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}"
+        rb"\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)(?:\?\S{0,999})?\s*$)",
+        "is a list of other files: name a video file",
+    ),
+    (rb"%PDF", "is a PDF document: name a video file"),
+    (
+        rb"PK\x03\x04|Rar!\x1a|7z\xbc\xaf\x27\x1c|\x1f\x8b|BZh|\xfd7zXZ",
+        "is an archive: unpack it, and name the video in it",
+    ),
+    (
+        rb"d8:announce|d10:created|d7:comment|d13:announce",
+        "is a torrent: download what it describes, and name the video",
+    ),
+    (
+        rb"WEBVTT|\[Script Info\]|\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->",
+        "holds subtitles: name the video, and give this file as `subtitles`",
+    ),
+    (
+        rb"RIFF.{4}WEBP",
+        "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it",
+    ),
+    (rb".{4}ftyp(?:heic|heix|mif1|avif|heim|heis|crx )", STILL),
 )
+_FLAGS = re.DOTALL | re.MULTILINE
+KINDS = tuple((re.compile(start, _FLAGS), sentence) for start, sentence in _BEGINNINGS)
 """Beginnings of files that are no video, and what to do. The last pattern lists image formats."""
 PICTURES = {
     b"\xff\xd8\xff": "a JPEG picture",
