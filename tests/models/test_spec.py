@@ -60,8 +60,8 @@ def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.Mo
 def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "my weights --no-thinking"
     folder.mkdir()
-    spec = ModelSpec(str(folder), max_tokens=5)
-    assert ModelSpec.parse(str(spec)) == spec and ModelSpec.parse(str(folder)) == ModelSpec(str(folder))
+    for spec in (ModelSpec(str(folder)), ModelSpec(str(folder), max_tokens=5), ModelSpec(str(folder), rpm=5.0)):
+        assert ModelSpec.parse(str(spec)) == spec
 
 
 @pytest.mark.parametrize(
