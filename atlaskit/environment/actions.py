@@ -267,7 +267,7 @@ def name_of(action: Action) -> str:
 
 def word_of(name: str) -> str:
     """Return the word by which a model chooses a kind: its name without fixed arguments."""
-    return name.removesuffix("".join(f"_{each}" for each in ACTIONS[name].given.values()))
+    return name.removesuffix("_".join(["", *ACTIONS[name].given.values()]))
 
 
 def cells_of(action: Any) -> tuple[int, ...]:

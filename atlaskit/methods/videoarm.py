@@ -189,9 +189,9 @@ class Eyes:
 
     def _lines(self, ranges: Ranges) -> list[str]:
         """Return the lines of ranges of clips, each once, as rows with the number of a clip."""
-        first = dict[Line, int]()
+        rows = dict[Line, str]()
         for start, end in ranges.ends:
             for number in range(start, end + 1):
                 for line in self.run.lines(self.spans[number]):
-                    first.setdefault(line, number)
-        return [f"Clip {number}: {quote_line(line)}" for line, number in first.items()]
+                    rows.setdefault(line, f"Clip {number}: {quote_line(line)}")
+        return list(rows.values())

@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterable
 from contextvars import copy_context
 from functools import partial
+from itertools import starmap
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -95,8 +96,11 @@ def max_calls(run: RunSource) -> int | None:
 def pending(run: RunSource) -> int:
     """Return the number of frames that workers found and the Master has not merged yet."""
     merged = {(report.round, report.worker) for report in run.trace.of(Report)}
-    found = [event for event in run.trace if isinstance(event, Step | Look)]
-    return sum(len(event.found) for event in found if (event.round, event.worker) not in merged)
+    count = 0
+    for event in run.trace:
+        if isinstance(event, Step | Look) and (event.round, event.worker) not in merged:
+            count += len(event.found)
+    return count
 
 
 def progress_text(run: RunSource) -> str:
@@ -316,7 +320,9 @@ class NotebookOutput:
             self._is_final = is_final
             data = {"text/html": html, "text/plain": text}
             if self._handle is None:
-                self._handle = display(data, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+                self._handle = display(  # type: ignore[no-untyped-call]
+                    data, raw=True, display_id=True
+                )
             else:
                 self._handle.update(data, raw=True)
 
@@ -328,7 +334,7 @@ def _page(run: RunSource, root: Html) -> Html:
         paragraph(counts_text(run)),
         root,
         evidence_table(run.evidence) if len(run.evidence) else "",
-        table("Latest steps", COLUMNS, (event_row(index, event) for index, event in latest)),
+        table("Latest steps", COLUMNS, starmap(event_row, latest)),
     )
 
 

@@ -153,14 +153,18 @@ def page(name: str) -> tuple[str, str]:
         name: The name of the page.
     """
     parts = ("page", "channel", *PARTS.get(name, (name,)))
-    files = [_FOLDER / f"{part}.{form}" for part in parts for form in ("js", "css")]
-    script, style = (
-        "".join(
-            file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file()
-        )
-        for form in ("js", "css")
-    )
-    return walk_page.script(*walk_page.PANES) + script, walk_page.style("design", "walk") + style
+    script = walk_page.script(*walk_page.PANES)
+    style = walk_page.style("design", "walk")
+    for part in parts:
+        script += _text(f"{part}.js")
+        style += _text(f"{part}.css")
+    return script, style
+
+
+def _text(name: str) -> str:
+    """Return the text of a file of the pages; "" if there is none."""
+    path = _FOLDER / name
+    return path.read_text("utf-8") if path.is_file() else ""
 
 
 IsLatest = Callable[[], bool]
