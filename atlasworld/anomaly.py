@@ -12,11 +12,21 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script, WorldEvent
+from atlasworld.timeline import (
+    COLOURS,
+    LIGHTS,
+    PLACES,
+    SHAPES,
+    Script,
+    WorldEvent,
+    names_of,
+    span_of,
+)
 
 CHOICES = 4
 """Number of choices of a question."""
@@ -76,7 +86,7 @@ def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
     settings = Counter[str]()
     events = list[WorldEvent]()
     for clip in clips:
-        settings.update(scene.name for scene in clip.scenes)
+        settings.update(names_of(clip.scenes))
         events += clip.events
     places = list[tuple[int, str]]()
     for number in own:
@@ -84,9 +94,11 @@ def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
             scene = clips[number].scenes[event.scene]
             if settings[scene.name] == 1:  # the right choice must name one scene
                 places.append((number, event.id))
-    traits = [
-        trait for trait in rng.sample(sorted(TRAITS), 2) if not _odd_ones(events, _other(trait))
-    ]
+    first, second = rng.sample(sorted(TRAITS), 2)
+    traits = list[str]()
+    for trait, other in ((first, second), (second, first)):
+        if not _odd_ones(events, other):
+            traits.append(trait)
     if len(events) < FEWEST or not places or not traits:
         duration_s = sum(clip.duration_s for clip in clips)
         raise InputError(
@@ -129,10 +141,10 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
         raise InputError(f"questions must be at least 1; got {count}.")
     event = odd_event(script)
     scene = script.scenes[event.scene].name
-    span = (event.start_s, event.end_s)
+    span = span_of(event)
     rng = random.Random(f"atlasworld anomaly choices {script.seed}")
-    shown = {each.name for each in script.scenes}
-    settings = [f"{place} at {light}" for place, light in product(PLACES, LIGHTS)]
+    shown = names_of(script.scenes)
+    settings = map(" at ".join, product(PLACES, LIGHTS))
     absent = [name for name in settings if name not in shown]
     others = [*_shuffled(set(scenes) - {scene}, rng), *_shuffled(absent, rng)][: CHOICES - 1]
     names = _shuffled([scene, *others], rng)
@@ -164,14 +176,11 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
 
 def _odd_ones(events: Sequence[WorldEvent], trait: str) -> list[WorldEvent]:
     """Return the one event that lacks what all others share, in a list; [] if there is none."""
-    values = Counter(getattr(event, trait) for event in events)
+    value_of = attrgetter(trait)
+    values = Counter(map(value_of, events))
     if len(values) != 2 or min(values.values()) > 1:
         return []
-    return [event for event in events if values[getattr(event, trait)] == 1][:1]
-
-
-def _other(trait: str) -> str:
-    return next(other for other in TRAITS if other != trait)
+    return [event for event in events if values[value_of(event)] == 1][:1]
 
 
 def _shuffled(names: Collection[str], rng: random.Random) -> list[str]:

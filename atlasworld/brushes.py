@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,8 @@ class Canvas:
         top = max(0, int(skyline.min() * self.height) - 1)
         below = self.y[top:] - skyline
         blend = np.clip(below / depth, 0, 1)
-        first, last = (np.asarray(colour, np.float32)[:, None, None] for colour in (upper, lower))
+        first = np.asarray(upper, np.float32)[:, None, None]
+        last = np.asarray(lower, np.float32)[:, None, None]
         self.fill(np.clip(below * self.height + 0.5, 0, 1), first + blend * (last - first), top)
 
     def shapes(self, polygons: list[Polygon], colour: RGB, opacity: float = 1.0) -> None:
@@ -148,13 +149,14 @@ class Canvas:
         xs = self.random.uniform(0, self.span, count)
         ys = low + (high - low) * self.random.uniform(0, 1, count)
         radii = size * self.random.uniform(0.4, 1, count)
-        dots = [regular(8, x, y, radius) for x, y, radius in zip(xs, ys, radii, strict=True)]
+        dots = list(map(regular, repeat(8), xs, ys, radii))
         self.shapes(dots, colour, opacity)
 
     def places(self, spacing: float, jitter: float = 0.5) -> list[float]:
         """Return x positions along the whole canvas, about `spacing` apart."""
         xs = np.arange(-spacing, self.span + spacing, spacing)
-        return [float(x) for x in xs + self.random.uniform(-jitter, jitter, len(xs)) * spacing]
+        xs = xs + self.random.uniform(-jitter, jitter, len(xs)) * spacing
+        return list(map(float, xs))
 
     def at(self, skyline: Array, x: float) -> float:
         """Return the y of a skyline at x."""
@@ -166,15 +168,16 @@ class Canvas:
         noise = self.random.uniform(-0.7, 0.7, cover.shape).astype(np.float32)
         colour = np.clip(self.paint[:3] / cover + noise + 0.5, 0, 255).astype(np.uint8)
         channels = [*colour, (255 * np.minimum(cover, 1) + 0.5).astype(np.uint8)]
-        return Image.merge("RGBA", [Image.fromarray(channel) for channel in channels])
+        return Image.merge("RGBA", list(map(Image.fromarray, channels)))
 
 
 def regular(corners: int, x: float, y: float, radius: float) -> Polygon:
     """Return a regular polygon centred on (x, y); with many corners it is a disc."""
     step = 2 * math.pi / corners
-    return [
-        (x + radius * math.cos(i * step), y + radius * math.sin(i * step)) for i in range(corners)
-    ]
+    outline = list[Point]()
+    for i in range(corners):
+        outline.append((x + radius * math.cos(i * step), y + radius * math.sin(i * step)))
+    return outline
 
 
 def box(x: float, y: float, width: float, height: float) -> Polygon:
@@ -183,17 +186,21 @@ def box(x: float, y: float, width: float, height: float) -> Polygon:
 
 
 def _heart() -> Polygon:
-    angles = [2 * math.pi * i / 96 for i in range(96)]
-    wave = [
-        (13 * math.cos(a) - 5 * math.cos(2 * a) - 2 * math.cos(3 * a) - math.cos(4 * a))
-        for a in angles
-    ]
-    return [(math.sin(a) ** 3 * 0.5, -(w + 2.4) / 33) for a, w in zip(angles, wave, strict=True)]
+    outline = list[Point]()
+    for i in range(96):
+        a = 2 * math.pi * i / 96
+        wave = 13 * math.cos(a) - 5 * math.cos(2 * a) - 2 * math.cos(3 * a) - math.cos(4 * a)
+        outline.append((math.sin(a) ** 3 * 0.5, -(wave + 2.4) / 33))
+    return outline
 
 
 def _star() -> Polygon:
-    spokes = [(0.55 if i % 2 == 0 else 0.25, math.pi * (i / 5 - 0.5)) for i in range(10)]
-    return [(radius * math.cos(angle), 0.03 + radius * math.sin(angle)) for radius, angle in spokes]
+    outline = list[Point]()
+    for i in range(10):
+        radius = 0.55 if i % 2 == 0 else 0.25
+        angle = math.pi * (i / 5 - 0.5)
+        outline.append((radius * math.cos(angle), 0.03 + radius * math.sin(angle)))
+    return outline
 
 
 OUTLINES: dict[str, Polygon] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar
 
 from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
 
@@ -84,13 +85,20 @@ class Cast:
     def without(self, other: Cast) -> Cast:
         """Return the part of this cast that `other` does not contain."""
         return Cast(
-            tuple(pair for pair in self.objects if pair not in other.objects),
-            tuple(pair for pair in self.settings if pair not in other.settings),
-            tuple(word for word in self.words if word not in other.words),
-            tuple(line for line in self.event_lines if line not in other.event_lines),
+            _without(self.objects, other.objects),
+            _without(self.settings, other.settings),
+            _without(self.words, other.words),
+            _without(self.event_lines, other.event_lines),
         )
 
 
+_Item = TypeVar("_Item", str, tuple[str, str])
+
+
+def _without(items: tuple[_Item, ...], others: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    return tuple(item for item in items if item not in others)
+
+
 EVERYTHING = Cast()
-OBJECT_NAMES = tuple(f"{colour} {shape}" for colour, shape in EVERYTHING.objects)
+OBJECT_NAMES = tuple(map(" ".join, EVERYTHING.objects))
 """The name of every object that exists."""

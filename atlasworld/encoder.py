@@ -82,10 +82,11 @@ def encode_script(
 
 def to_srt(script: Script) -> str:
     """Return the spoken lines as SubRip text."""
-    return "\n".join(
-        f"{number}\n{_timecode(line.start_s)} --> {_timecode(line.end_s)}\n{line.text}\n"
-        for number, line in enumerate(script.lines, start=1)
-    )
+    cues = list[str]()
+    for number, line in enumerate(script.lines, start=1):
+        times = f"{_timecode(line.start_s)} --> {_timecode(line.end_s)}"
+        cues.append(f"{number}\n{times}\n{line.text}\n")
+    return "\n".join(cues)
 
 
 def _timecode(t: float) -> str:
@@ -122,7 +123,7 @@ def _paths(script: Script, directory: Path) -> EncodedFiles:
 
 
 def _are_complete(files: EncodedFiles, manifest: str) -> bool:
-    if not all(file.is_file() for file in (files.video, files.subtitles, files.manifest)):
+    if not all(map(Path.is_file, (files.video, files.subtitles, files.manifest))):
         return False
     if files.manifest.stat().st_size > 4 * len(manifest):  # not ours, and perhaps too large to read
         return False

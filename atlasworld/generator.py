@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 
 from atlaskit.environment.question import with_article
 from atlaskit.errors import InputError
@@ -86,7 +86,8 @@ def _draw_scenes(
 ) -> tuple[Scene, ...]:
     cuts = [0]
     for start in range(0, part_frames * parts, part_frames):
-        cuts += [start + cut for cut in _draw_cuts(rng, part_frames, fps)[1:]]
+        for cut in _draw_cuts(rng, part_frames, fps)[1:]:
+            cuts.append(start + cut)
     settings = _draw_settings(rng, len(cuts) - 1, cast)
     scenes = list[Scene]()
     for (first, last), (place, light) in zip(pairwise(cuts), settings, strict=True):
@@ -111,15 +112,17 @@ def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
 def _draw_settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str, str]]:
     """Draw each scene's (place, light): neighbours differ in place, most settings occur once."""
     lights = dict[str, list[str]]()
+    for place, light in cast.settings:
+        lights.setdefault(place, []).append(light)
     for place in PLACES:
-        choice = [light for at, light in cast.settings if at == place]
-        lights[place] = rng.sample(choice, len(choice))
+        lights[place] = rng.sample(lights[place], len(lights[place]))
     once = list[tuple[str, str]]()
     for turn in range(len(cast.settings) // len(PLACES)):
-        once += [(place, lights[place][turn]) for place in rng.sample(PLACES, len(PLACES))]
+        for place in rng.sample(PLACES, len(PLACES)):
+            once.append((place, lights[place][turn]))
     extra = max(0, count - len(once))
     repeated = once[: min(len(PLACES), math.ceil(extra / 4))]
-    settings = once[:count] + [repeated[turn % len(repeated)] for turn in range(extra)]
+    settings = [*once[:count], *islice(cycle(repeated), extra)]
     rng.shuffle(settings)
     return _separate_places(settings)
 
@@ -192,16 +195,22 @@ def _draw_event_spans(
     shortest = math.ceil(_EVENT_S[0] * fps)
     longest = math.floor(_EVENT_S[1] * fps)
     room = round((scene.end_s - scene.start_s) * fps) - 2 * margin - (count - 1) * gap
-    lengths = [round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S)))) for _ in range(count)]
-    lengths = [min(max(length, shortest), longest) for length in lengths]
+    lengths = list[int]()
+    for _ in range(count):
+        length = round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S))))
+        lengths.append(min(max(length, shortest), longest))
     while sum(lengths) > 0.9 * room:
         longest_event = lengths.index(max(lengths))
         lengths[longest_event] = max(shortest, lengths[longest_event] // 2)
     slack = room - sum(lengths)
     waits = sorted(rng.randint(0, slack) for _ in range(count))
-    start = round(scene.start_s * fps) + margin
-    firsts = [start + waits[i] + sum(lengths[:i]) + i * gap for i in range(count)]
-    return [(first, first + length) for first, length in zip(firsts, lengths, strict=True)]
+    earliest = round(scene.start_s * fps) + margin
+    spans = list[tuple[int, int]]()
+    for wait, length in zip(waits, lengths, strict=True):
+        first = earliest + wait
+        spans.append((first, first + length))
+        earliest += length + gap
+    return spans
 
 
 def _draw_objects(
@@ -274,10 +283,10 @@ def _draw_lines(
         if rng.random() < 0.7 and first + length <= scene_last and is_free:
             lines.append((first, first + length, text, None, False))
     lines.sort()
-    return tuple(
-        SpokenLine(a / fps, b / fps, text, event, misleading)
-        for a, b, text, event, misleading in lines
-    )
+    spoken = list[SpokenLine]()
+    for start, end, text, event, misleading in lines:
+        spoken.append(SpokenLine(start / fps, end / fps, text, event, misleading))
+    return tuple(spoken)
 
 
 def _draw_event_lines(
@@ -293,8 +302,11 @@ def _draw_event_lines(
         event = events[number]
         colour = event.colour
         if number in misleading:
-            same_shape = [colour for colour, shape in cast.objects if shape == event.shape]
-            colour = rng.choice([each for each in same_shape if each != event.colour])
+            wrong = list[str]()
+            for other, shape in cast.objects:
+                if shape == event.shape and other != event.colour:
+                    wrong.append(other)
+            colour = rng.choice(wrong)
         text = template.format(object=with_article(f"{colour} {event.shape}"))
         first, last = _draw_line_span(rng, events, number, part_frames, fps, text)
         lines.append((first, last, text, event.id, number in misleading))

@@ -8,9 +8,10 @@ a question asks about.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import cycle
 from typing import Any, TypeVar
 
 from atlaskit.errors import InputError
@@ -50,13 +51,14 @@ def _bank_objects() -> Iterator[tuple[str, str]]:
 # both casts, so that none of them tells the casts apart.
 BANK_CAST = Cast(
     objects=tuple(_bank_objects()),
-    settings=tuple((place, LIGHTS[i % len(LIGHTS)]) for i, place in enumerate(PLACES)),
+    settings=tuple(zip(PLACES, cycle(LIGHTS), strict=False)),
     words=CAPTION_WORDS[::4],
     event_lines=EVENT_LINES[::3],
 )
 OWN_CAST = EVERYTHING.without(BANK_CAST)
 
 _Part = TypeVar("_Part", Scene, WorldEvent, SpokenLine)
+_Clip = TypeVar("_Clip")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class LongTimeline:
     @cached_property
     def script(self) -> Script:
         """The joined script; the id of an event starts with its clip's position ("c017-e003")."""
-        return join([self.clips[index] for index in self.order], self.seed)
+        return join(played(self.clips, self.order), self.seed)
 
     @property
     def own_events(self) -> list[WorldEvent]:
@@ -124,6 +126,11 @@ def write_long_timeline(
     return LongTimeline(seed, tuple(clips), _draw_order(seed, count))
 
 
+def played(clips: Sequence[_Clip], order: Iterable[int]) -> list[_Clip]:
+    """Return clips in the order in which they play."""
+    return [clips[index] for index in order]
+
+
 def join(clips: Sequence[Script], seed: int) -> Script:
     """Return the script of clips that play one after another.
 
@@ -159,7 +166,9 @@ def _cut_part(whole: Script, number: int, seed: int) -> Script:
     end_s = (number + 1) * length / fps
     inside = [scene for scene in whole.scenes if start_s <= scene.start_s < end_s]
     before = inside[0].index
-    scenes = [_shift(scene, -first, fps, index=scene.index - before) for scene in inside]
+    scenes = list[Scene]()
+    for scene in inside:
+        scenes.append(_shift(scene, -first, fps, index=scene.index - before))
     events = list[WorldEvent]()
     for event in whole.events:
         if start_s <= event.start_s < end_s:

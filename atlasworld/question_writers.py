@@ -16,7 +16,16 @@ from itertools import pairwise, product
 
 from atlaskit.environment.question import ABSENT, Question, Span, with_article
 from atlasworld.cast import CAPTION_WORDS, EVENT_LINES, OBJECT_NAMES
-from atlasworld.timeline import COLOURS, Scene, Script, SpokenLine, WorldEvent
+from atlasworld.timeline import (
+    COLOURS,
+    Scene,
+    Script,
+    SpokenLine,
+    WorldEvent,
+    by_id,
+    names_of,
+    span_of,
+)
 
 CHOICES = 4
 """Number of choices of a question."""
@@ -35,7 +44,7 @@ class Askable:
     @cached_property
     def appearances(self) -> Counter[str]:
         """Number of events in which each object appears, by the object's name."""
-        return Counter(event.name for event in self.script.events)
+        return Counter(names_of(self.script.events))
 
     @cached_property
     def unique_events(self) -> list[WorldEvent]:
@@ -50,7 +59,7 @@ class Askable:
         for event in self.script.events:
             if event.scene in by_scene:
                 by_scene[event.scene].append(event)
-        settings = Counter(scene.name for scene in scenes)
+        settings = Counter(names_of(scenes))
         unique = list[tuple[Scene, list[WorldEvent]]]()
         for index, events in sorted(by_scene.items()):
             if settings[scenes[index].name] == 1:
@@ -60,11 +69,11 @@ class Askable:
     @cached_property
     def unique_lines(self) -> list[tuple[SpokenLine, WorldEvent]]:
         """The lines spoken once, during their own event and no other, each with that event."""
-        by_id = {event.id: event for event in self.events}
+        events = by_id(self.events)
         texts = Counter(line.text for line in self.script.lines)
         unique = list[tuple[SpokenLine, WorldEvent]]()
         for line in self.script.lines:
-            event = by_id.get(line.event or "")
+            event = events.get(line.event or "")
             if event and texts[line.text] == 1 and self._events_during(line) == [event]:
                 unique.append((line, event))
         return unique
@@ -88,8 +97,8 @@ def object_in_scene(askable: Askable, rng: random.Random) -> Question | None:
     scene, events = rng.choice(askable.unique_scenes)
     event = rng.choice(events)
     text = f"Which of these objects appears in {_the(scene)}?"
-    others = _other_objects(askable, {event.name for event in events}, rng)
-    return _draft(text, with_article(event.name), map(with_article, others), [_span(event)])
+    others = _other_objects(askable, set(names_of(events)), rng)
+    return _draft(text, with_article(event.name), map(with_article, others), [span_of(event)])
 
 
 def colour_in_scene(askable: Askable, rng: random.Random) -> Question | None:
@@ -108,7 +117,7 @@ def colour_in_scene(askable: Askable, rng: random.Random) -> Question | None:
         distractors = [misleading, *distractors[:-1]]
     text = f"What colour is the {event.shape} that appears in {_the(scene)}?"
     return _draft(
-        text, event.colour, distractors, [_span(event)], misleading=misleading is not None
+        text, event.colour, distractors, [span_of(event)], misleading=misleading is not None
     )
 
 
@@ -122,26 +131,29 @@ def text_during(askable: Askable, rng: random.Random) -> Question | None:
     never_shown = [word for word in CAPTION_WORDS if word != event.caption and word not in shown]
     distractors = [*_sample(shown, rng), *_sample(never_shown, rng)]
     text = f"What text is on screen while the {event.name} is visible?"
-    return _draft(text, event.caption or "", distractors[: CHOICES - 1], [_span(event)])
+    return _draft(text, event.caption or "", distractors[: CHOICES - 1], [span_of(event)])
 
 
 def neighbour(askable: Askable, rng: random.Random) -> Question | None:
     """O3O: which object appears right after, or right before, another one."""
-    ids = {event.id for event in askable.events}
-    unique = {event.id for event in askable.unique_events}
-    neighbours = list[tuple[WorldEvent, WorldEvent]]()
+    ids = by_id(askable.events)
+    unique = by_id(askable.unique_events)
+    after = list[tuple[WorldEvent, WorldEvent, str]]()
+    before = list[tuple[WorldEvent, WorldEvent, str]]()
     for a, b in pairwise(askable.script.events):
-        if a.id in ids and b.id in ids and a.name != b.name:
-            neighbours.append((a, b))
-    pairs = [(a, b, "after") for a, b in neighbours if a.id in unique]
-    pairs += [(b, a, "before") for a, b in neighbours if b.id in unique]
-    if not pairs:
+        if a.id not in ids or b.id not in ids or a.name == b.name:
+            continue
+        if a.id in unique:
+            after.append((a, b, "after"))
+        if b.id in unique:
+            before.append((b, a, "before"))
+    if not after and not before:
         return None
-    anchor, event, side = rng.choice(pairs)
+    anchor, event, side = rng.choice(after + before)
     text = f"Which object appears right {side} the {anchor.name}?"
     others = _other_objects(askable, {anchor.name, event.name}, rng)
     return _draft(
-        text, with_article(event.name), map(with_article, others), [_span(event), _span(anchor)]
+        text, with_article(event.name), map(with_article, others), [span_of(event), span_of(anchor)]
     )
 
 
@@ -152,27 +164,24 @@ def first_of(askable: Askable, rng: random.Random) -> Question | None:
     first, *later = sorted(
         rng.sample(askable.unique_events, CHOICES), key=lambda event: event.start_s
     )
-    names = [with_article(name) for name in sorted(event.name for event in (first, *later))]
+    shown = (first, *later)
+    names = list(map(with_article, sorted(names_of(shown))))
     text = f"Which appears first in the video: {', '.join(names[:-1])}, or {names[-1]}?"
-    distractors = [with_article(event.name) for event in later]
-    return _draft(
-        text, with_article(first.name), distractors, [_span(event) for event in (first, *later)]
-    )
+    distractors = map(with_article, names_of(later))
+    return _draft(text, with_article(first.name), distractors, map(span_of, shown))
 
 
 def how_often(askable: Askable, rng: random.Random) -> Question | None:
     """COUNT: how many times an object appears; half of the time one that recurs."""
-    names = list(dict.fromkeys(event.name for event in askable.events))
+    names = list(dict.fromkeys(names_of(askable.events)))
     recurring = [name for name in names if askable.appearances[name] > 1]
     is_recurring = bool(recurring) and rng.random() < 0.5
     name = rng.choice(recurring if is_recurring else sorted(names))
     count = askable.appearances[name]
-    wrong = [number for number in range(1, count + CHOICES) if number != count]
-    spans = [_span(event) for event in askable.script.events if event.name == name]
+    wrong = [*range(1, count), *range(count + 1, count + CHOICES)]
+    spans = [span_of(event) for event in askable.script.events if event.name == name]
     text = f"How many times does {with_article(name)} appear in the video?"
-    return _draft(
-        text, str(count), [str(number) for number in rng.sample(wrong, CHOICES - 1)], spans
-    )
+    return _draft(text, str(count), map(str, rng.sample(wrong, CHOICES - 1)), spans)
 
 
 def object_when_said(askable: Askable, rng: random.Random) -> Question | None:
@@ -185,8 +194,9 @@ def object_when_said(askable: Askable, rng: random.Random) -> Question | None:
     if line.misleading:
         distractors = [misleading_name, *distractors][: CHOICES - 1]
     text = f"Which object is on screen when the voice says “{line.text}”?"
+    spans = [span_of(event)]
     wrong = map(with_article, distractors)
-    return _draft(text, with_article(event.name), wrong, [_span(event)], misleading=line.misleading)
+    return _draft(text, with_article(event.name), wrong, spans, misleading=line.misleading)
 
 
 def when(askable: Askable, rng: random.Random) -> Question | None:
@@ -194,7 +204,7 @@ def when(askable: Askable, rng: random.Random) -> Question | None:
     if not askable.unique_events:
         return None
     event = rng.choice(askable.unique_events)
-    span = _span(event)
+    span = span_of(event)
     return Question(
         f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,)
     )
@@ -262,8 +272,8 @@ def summary(askable: Askable, rng: random.Random) -> Question | None:
         return None
     scene, events = rng.choice(busy)
     text = f"Summarise what appears in {_the(scene)}, in order."
-    answer = summary_of(event.name for event in events)
-    return Question(text, kind="summary", answer=answer, positions_s=tuple(map(_span, events)))
+    answer = summary_of(names_of(events))
+    return Question(text, kind="summary", answer=answer, positions_s=tuple(map(span_of, events)))
 
 
 def summary_of(names: Iterable[str]) -> str:
@@ -272,7 +282,7 @@ def summary_of(names: Iterable[str]) -> str:
 
 
 def _draft(
-    text: str, right: str, wrong: Iterable[str], spans: Sequence[Span], misleading: bool = False
+    text: str, right: str, wrong: Iterable[str], spans: Iterable[Span], misleading: bool = False
 ) -> Question:
     return Question(
         text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading
@@ -288,10 +298,6 @@ def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> lis
 
 def _sample(pool: Sequence[str], rng: random.Random) -> list[str]:
     return rng.sample(pool, min(len(pool), CHOICES - 1))
-
-
-def _span(event: WorldEvent) -> Span:
-    return event.start_s, event.end_s
 
 
 def _the(scene: Scene) -> str:

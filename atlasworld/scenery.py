@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, repeat
 
 import numpy as np
 from PIL import Image
 
-from atlasworld.brushes import RGB, Array, Canvas, Polygon, box, regular
+from atlasworld.brushes import RGB, Array, Canvas, Point, Polygon, box, regular
 from atlasworld.timeline import Scene
 
 
@@ -101,7 +101,7 @@ def paint_sky(far: Canvas, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
         light: The hour of the day.
         own: The place's own daytime sky: zenith, middle, horizon.
     """
-    zenith, middle, horizon = (mix(a, b, light.own) for a, b in zip(light.sky, own, strict=True))
+    zenith, middle, horizon = map(mix, light.sky, own, repeat(light.own))
     far.gradient(zenith, middle, horizon, bottom=0.68)
     far.specks(light.stars, 0.0, 0.6, 0.0038, (225, 232, 255), 0.85)
     height, radius, colour = light.orb
@@ -123,17 +123,25 @@ def _fir(x: float, y: float, height: float) -> Polygon:
         (0.29, 0.10),
         (0.05, 0.12),
     ]
-    side = [(x + dx * height, y - dy * height) for dx, dy in [*right, (0.05, -0.1)]]
-    return side + [(2 * x - px, py) for px, py in reversed(side)]
+    side = list[Point]()
+    mirrored = list[Point]()
+    for dx, dy in [*right, (0.05, -0.1)]:
+        px = x + dx * height
+        py = y - dy * height
+        side.append((px, py))
+        mirrored.append((2 * x - px, py))
+    return side + mirrored[::-1]
 
 
 def _firs(
     canvas: Canvas, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0
 ) -> None:
-    spots = [(x, height * canvas.random.uniform(0.55, 1.0)) for x in canvas.places(spacing)]
-    canvas.shapes(
-        [_fir(x, canvas.at(skyline, x) + 0.01 + sunk * tall, tall) for x, tall in spots], colour
-    )
+    firs = list[Polygon]()
+    for x in canvas.places(spacing):
+        tall = height * canvas.random.uniform(0.55, 1.0)
+        foot = canvas.at(skyline, x) + 0.01 + sunk * tall
+        firs.append(_fir(x, foot, tall))
+    canvas.shapes(firs, colour)
 
 
 def paint_snow(far: Canvas, near: Canvas, air: Air) -> None:
@@ -280,9 +288,8 @@ def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
         far.shapes(windows, air.shade(mix(colour, (190, 220, 245), 0.45), distance))
         far.shapes(lit, mix((255, 214, 120), air.horizon, 0.4 * distance))
     near.land(np.full_like(near.x, 0.88), air.shade((120, 126, 138)), air.shade((84, 90, 104)), 0.1)
-    near.shapes(
-        [box(x, 0.945, 0.14, 0.012) for x in near.places(0.3, 0)], air.shade((236, 232, 214))
-    )
+    marks = [box(x, 0.945, 0.14, 0.012) for x in near.places(0.3, 0)]
+    near.shapes(marks, air.shade((236, 232, 214)))
     glow = air.light.lamps > 0
     for x in near.places(0.8, 0.1):
         near.shapes([box(x, 0.56, 0.01, 0.33), box(x, 0.555, 0.07, 0.01)], air.shade((52, 58, 72)))
@@ -342,13 +349,14 @@ MOON: dict[str, RGB] = {
 
 def _ring(x: float, y: float, radius: float, turn: float) -> Polygon:
     """Return half of a planet's ring: the front half (`turn` = 0) or the back half (π)."""
-    arc = [
-        (radius * math.cos(turn + a), 0.22 * radius * math.sin(turn + a))
-        for a in np.linspace(0, math.pi, 48)
-    ]
-    outer = [(x + 2 * dx, y + 2 * dy) for dx, dy in arc]
-    inner = [(x + 1.45 * dx, y + 1.45 * dy) for dx, dy in reversed(arc)]
-    return outer + inner
+    outer = list[Point]()
+    inner = list[Point]()
+    for a in np.linspace(0, math.pi, 48):
+        dx = radius * math.cos(turn + a)
+        dy = 0.22 * radius * math.sin(turn + a)
+        outer.append((x + 2 * dx, y + 2 * dy))
+        inner.append((x + 1.45 * dx, y + 1.45 * dy))
+    return outer + inner[::-1]
 
 
 def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
@@ -362,7 +370,8 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     y = far.random.uniform(0.2, 0.42)
     radius = 0.085
     far.glow(x, y, radius * 2, planet, 0.35)
-    front, back = (_ring(x, y, radius, turn) for turn in (0.0, math.pi))
+    front = _ring(x, y, radius, 0.0)
+    back = _ring(x, y, radius, math.pi)
     band = mix(planet, (255, 255, 255), 0.35)
     far.shapes([back], band, 0.7)
     far.shapes([regular(72, x, y, radius)], planet)
@@ -381,10 +390,10 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
         wide = near.random.uniform(0.03, 0.07)
         cy = near.random.uniform(0.93, 0.99)
         for grow, colour in ((1.0, mix(ground, sky[0], 0.55)), (0.8, mix(ground, sky[0], 0.3))):
-            near.shapes(
-                [[(px, cy + (py - cy) * 0.35) for px, py in regular(32, cx, cy, wide * grow)]],
-                colour,
-            )
+            crater = list[Point]()
+            for px, py in regular(32, cx, cy, wide * grow):
+                crater.append((px, cy + (py - cy) * 0.35))
+            near.shapes([crater], colour)
 
 
 STRATA: tuple[RGB, ...] = (

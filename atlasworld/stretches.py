@@ -7,6 +7,8 @@ stay as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
+from operator import lt
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.collection import Collection
@@ -60,12 +62,12 @@ def films_of(world: World, ends_s: Sequence[float]) -> Collection:
         (3, 120.0)
     """
     starts_s = [0.0, *ends_s[:-1]]
-    are_sorted = all(a < b for a, b in zip(starts_s, ends_s, strict=False))
+    are_sorted = all(map(lt, starts_s, ends_s))
     if not ends_s or not are_sorted or ends_s[-1] != world.drawn.duration_s:
         raise InputError(
             "The films of a world end in order, and the last at its end, "
             f"{world.drawn.duration_s:g} s; got {list(ends_s)!r:.80}."
         )
-    films = [Stretch(world.drawn, *span_s) for span_s in zip(starts_s, ends_s, strict=True)]
-    lines = world.drawn.subtitles
-    return Collection(films, [film.name for film in films], subtitles=lines)
+    films = list(map(Stretch, repeat(world.drawn), starts_s, ends_s))
+    names = [film.name for film in films]
+    return Collection(films, names, subtitles=world.drawn.subtitles)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from atlaskit.caching.keys import canonical_json
@@ -139,6 +139,9 @@ class SpokenLine:
     misleading: bool
 
 
+_start_of = attrgetter("start_s")
+
+
 @dataclass(frozen=True)
 class Script:
     """Everything that happens in one video, in order of time.
@@ -189,29 +192,22 @@ class Script:
     def scene_at(self, t: float) -> Scene:
         """Return the scene shown at `t` seconds; raise InputError outside the video."""
         self.frame_at(t)  # raises outside the video
-        return self.scenes[bisect_right(self._scene_starts, t) - 1]
+        return self.scenes[bisect_right(self.scenes, t, key=_start_of) - 1]
 
     def event_at(self, t: float) -> WorldEvent | None:
         """Return the event visible at `t` seconds, or None; raise InputError outside the video."""
         self.frame_at(t)  # raises outside the video
-        index = bisect_right(self._event_starts, t) - 1
+        index = bisect_right(self.events, t, key=_start_of) - 1
         if index >= 0 and t < self.events[index].end_s:
             return self.events[index]
         return None
 
-    @cached_property
-    def _scene_starts(self) -> list[float]:
-        return [scene.start_s for scene in self.scenes]
-
-    @cached_property
-    def _event_starts(self) -> list[float]:
-        return [event.start_s for event in self.events]
-
     def to_json(self) -> dict[str, Any]:
         """Return the script as plain JSON values."""
         row = dataclasses.asdict(self)
-        lists = {key: list(value) for key, value in row.items() if isinstance(value, tuple)}
-        return {"atlasworld": VERSION, **row, **lists}
+        for name in ("size", "scenes", "events", "lines"):
+            row[name] = list(row[name])
+        return {"atlasworld": VERSION, **row}
 
     @classmethod
     def from_json(cls, row: Any) -> Script:
@@ -225,7 +221,8 @@ class Script:
                 f"A manifest must be of AtlasWorld version {VERSION}; got {str(row)[:80]!r}."
             )
         try:
-            fields = {key: value for key, value in row.items() if key != "atlasworld"}
+            fields = dict(row)
+            del fields["atlasworld"]
             fields["size"] = tuple(row["size"])
             fields["scenes"] = tuple(_read(Scene, scene) for scene in row["scenes"])
             events = list[WorldEvent]()
@@ -239,6 +236,21 @@ class Script:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"This AtlasWorld manifest is malformed: {error!r}.") from error
+
+
+def by_id(events: Iterable[WorldEvent]) -> dict[str, WorldEvent]:
+    """Return events by their ids, in the given order."""
+    return {event.id: event for event in events}
+
+
+def names_of(parts: Iterable[Scene | WorldEvent]) -> list[str]:
+    """Return the names of scenes or events, in the given order."""
+    return [part.name for part in parts]
+
+
+def span_of(part: Scene | WorldEvent) -> tuple[float, float]:
+    """Return the start and the end of a scene or an event, in seconds."""
+    return part.start_s, part.end_s
 
 
 _Row = TypeVar("_Row", Scene, Motion, WorldEvent, SpokenLine, Script)
@@ -291,16 +303,13 @@ def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
 def _rules(script: Script) -> Iterator[tuple[bool, str]]:
     """Yield each rule of a valid script: whether it is met, and the violation if it is not."""
     scenes = script.scenes
-    cuts = [0.0, *(scene.end_s for scene in script.scenes)]
-    yield (
-        [scene.start_s for scene in scenes] == cuts[:-1],
-        "the scenes do not follow one another from 0 s",
-    )
-    yield cuts[-1] == script.duration_s, "the last scene does not end with the video"
-    yield (
-        [scene.index for scene in scenes] == list(range(len(scenes))),
-        "the scenes are misnumbered",
-    )
+    last_s = 0.0
+    for scene in scenes:
+        yield scene.start_s == last_s, "the scenes do not follow one another from 0 s"
+        last_s = scene.end_s
+    yield last_s == script.duration_s, "the last scene does not end with the video"
+    for index, scene in enumerate(scenes):
+        yield scene.index == index, "the scenes are misnumbered"
     for scene in scenes:
         yield (
             scene.place in PLACES and scene.light in LIGHTS,
@@ -308,22 +317,22 @@ def _rules(script: Script) -> Iterator[tuple[bool, str]]:
         )
     for event in script.events:
         yield from _event_rules(event, scenes)
-    ids = {event.id for event in script.events}
+    ids = by_id(script.events)
     yield len(ids) == len(script.events), "two events have the same id"
-    yield (
-        all(line.event in ids for line in script.lines if line.event),
-        "a line refers to an unknown event",
-    )
+    for line in script.lines:
+        yield not line.event or line.event in ids, "a line refers to an unknown event"
     for kind, parts in (("scene", scenes), ("event", script.events), ("line", script.lines)):
         times = list[float]()
         for part in parts:
             times += (part.start_s, part.end_s)
-        are_frame_times = all(
-            0 <= t <= cuts[-1] and round(t * script.fps) / script.fps == t for t in times
-        )
+        are_frame_times = all(map(partial(_is_frame_time, script), times))
         yield are_frame_times, f"a {kind} starts or ends between two frames, or outside the video"
         yield all(part.start_s < part.end_s for part in parts), f"a {kind} ends before it starts"
-        yield all(a <= b for a, b in pairwise(times)), f"two {kind}s overlap or are out of order"
+        yield times == sorted(times), f"two {kind}s overlap or are out of order"
+
+
+def _is_frame_time(script: Script, t: float) -> bool:
+    return 0 <= t <= script.duration_s and round(t * script.fps) / script.fps == t
 
 
 def _event_rules(event: WorldEvent, scenes: tuple[Scene, ...]) -> Iterator[tuple[bool, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import chain, zip_longest
@@ -20,9 +20,9 @@ from atlaskit.video.video import Video
 from atlasworld.anomaly import draw_rule, write_odd
 from atlasworld.clip import Clip
 from atlasworld.generator import LONGEST_S, write_script
-from atlasworld.long_timeline import CLIP_S, OWN_CLIPS, join, write_long_timeline
+from atlasworld.long_timeline import CLIP_S, OWN_CLIPS, join, played, write_long_timeline
 from atlasworld.questions import may_be_absent, write_absent, write_questions, write_recurring
-from atlasworld.timeline import Script, WorldEvent, check_picture
+from atlasworld.timeline import Script, WorldEvent, check_picture, names_of, span_of
 
 FOLDER = re.compile(
     r"seed(?P<seed>\d+)-(clips-(?P<clip_s>\d+)s|[\d.]+s)"
@@ -68,7 +68,7 @@ class World:
     @cached_property
     def drawn(self) -> Video:
         """The world with frames drawn on demand, without a codec, for tests and training."""
-        return self._join([clip.drawn() for clip in self.clips])
+        return self._join(map(Clip.drawn, self.clips))
 
     @cached_property
     def stand_in(self) -> Video:
@@ -76,7 +76,7 @@ class World:
 
         It has the fingerprint of `video`, and images of it are not cached.
         """
-        return self._join([clip.stand_in() for clip in self.clips])
+        return self._join(map(Clip.stand_in, self.clips))
 
     @cached_property
     def several(self) -> tuple[Question, ...]:
@@ -87,7 +87,7 @@ class World:
         own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
         names = set[str]()
         for clip in own:
-            names.update(event.name for event in clip.script.events)
+            names.update(names_of(clip.script.events))
         return write_recurring(self.script, names)
 
     @cached_property
@@ -98,7 +98,7 @@ class World:
     @property
     def summary(self) -> Question:
         """The question of a summary, whose answer is when the script has events."""
-        spans = tuple((event.start_s, event.end_s) for event in self.script.events)
+        spans = tuple(map(span_of, self.script.events))
         text = "Summarise the video: keep frames that show as many different objects as possible."
         return Question(
             text,
@@ -150,12 +150,13 @@ class World:
 
     @cached_property
     def _events(self) -> dict[Span, WorldEvent]:
-        return {(event.start_s, event.end_s): event for event in self.script.events}
+        return {span_of(event): event for event in self.script.events}
 
-    def _join(self, videos: list[Video]) -> Video:
-        if len(self.order) == 1:
-            return videos[0]
-        return open_video([videos[index] for index in self.order])
+    def _join(self, videos: Iterable[Video]) -> Video:
+        parts = played(tuple(videos), self.order)
+        if len(parts) == 1:
+            return parts[0]
+        return open_video(parts)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out open videos, so that a world can be pickled for another process."""
@@ -176,17 +177,17 @@ def _with_anomaly(world: World, count: int) -> World:
     seed = world.script.seed
     rule = draw_rule(plain, own, seed)
     scripts = rule.applied(plain)
-    if len(world.order) == 1:
-        script = scripts[0]
-    else:
-        script = join([scripts[index] for index in world.order], seed)
+    script = scripts[0]
+    if len(world.order) > 1:
+        script = join(played(scripts, world.order), seed)
     scenes = set[str]()
     clips = list[Clip]()
     for index, (changed, clip) in enumerate(zip(scripts, world.clips, strict=True)):
         mark = rule.common
         if index in own:
             mark = "odd"
-            scenes.update(changed.scenes[event.scene].name for event in changed.events)
+            for event in changed.events:
+                scenes.add(changed.scenes[event.scene].name)
         folder = clip.directory.with_name(f"{clip.directory.name}-{mark}")
         clips.append(Clip(changed, folder))
     questions = write_odd(script, scenes, count)
@@ -288,9 +289,12 @@ def world_of(video: Video) -> World | None:
     manifest beside each file proves that the file is of that world. None if it is of none.
     """
     parts = video.parts if isinstance(video, Playlist) else (video,)
-    files = [part.path for part in parts if isinstance(part, VideoFile) and part.path is not None]
-    folders = [FOLDER.fullmatch(file.absolute().parent.name) for file in files]
-    own = next(filter(None, folders), None)
+    files = list[Path]()
+    own: re.Match[str] | None = None
+    for part in parts:
+        if isinstance(part, VideoFile) and part.path is not None:
+            files.append(part.path)
+            own = own or FOLDER.fullmatch(part.path.absolute().parent.name)
     if own is None or len(files) < len(parts):
         return None
     clip_s = int(own["clip_s"]) if own["clip_s"] else None
@@ -307,6 +311,6 @@ def world_of(video: Video) -> World | None:
         )
     except InputError:
         return None
-    wanted = [found.clips[index] for index in found.order]
+    wanted = played(found.clips, found.order)
     is_world = len(wanted) == len(files) and all(map(Clip.is_file, wanted, files))
     return found if is_world else None

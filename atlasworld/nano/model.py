@@ -26,14 +26,14 @@ SEVERAL = (
 def is_world(video: Video) -> bool:
     """Return whether a video is that of a world. A playlist is one if all its videos are."""
     if isinstance(video, Playlist):
-        return all(is_world(part) for part in video.parts)
+        return all(map(is_world, video.parts))
     return MARK.fullmatch(video.fingerprint) is not None
 
 
 def caution(video: Video, question: Question) -> str:
     """Return a warning if nano was not taught such a video or question, else ""."""
     faults = {OTHER_VIDEO: not is_world(video), SEVERAL: question.several}
-    return " It ".join(fault for fault, is_there in faults.items() if is_there)
+    return " It ".join(filter(faults.get, faults))
 
 
 PRESET = Preset(

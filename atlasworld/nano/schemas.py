@@ -5,6 +5,7 @@ Names, fields and docstrings of the answers are part of the schemas, and so of t
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
@@ -67,8 +68,8 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
         "mark": legal["mark_promising"],
         "add": legal["add_to_scratchpad"],
     }
-    values = tuple((name, each) for name, each in cells.items() if each)
-    names = [name for name, _ in values]
+    values = tuple(filter(itemgetter(1), cells.items()))
+    names = list(dict(values))
     if "backtrack" in legal:
         names.append("backtrack")
     return ParametricSchema(_step_shape((*names, "finished")), values)

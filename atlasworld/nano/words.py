@@ -111,7 +111,7 @@ def say(name: str, **facts: Any) -> str:
 
 def _brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
     system = Message("system", (TEXTS["roles"][role],))
-    return system, Message("user", tuple(part for part in parts if part))
+    return system, Message("user", tuple(filter(None, parts)))
 
 
 def _opening(call: StepCall) -> tuple[Message, ...]:
@@ -179,10 +179,13 @@ def _note(turn: Turn) -> str:
 def _moves(call: StepCall) -> str:
     legal = call.observation.legal
     steps = f"{call.steps_left} step{'s' if call.steps_left != 1 else ''}"
-    moves = [
-        f"{word} {listed(legal[name])}" for name, word in TEXTS["names"].items() if legal[name]
-    ]
-    moves += [*(["backtrack"] if "backtrack" in legal else []), "finished"]
+    moves = list[str]()
+    for name, word in TEXTS["names"].items():
+        if legal[name]:
+            moves.append(f"{word} {listed(legal[name])}")
+    if "backtrack" in legal:
+        moves.append("backtrack")
+    moves.append("finished")
     return say("moves", moves="; ".join(moves), steps=steps)
 
 
@@ -192,7 +195,8 @@ def question_text(question: Question) -> str:
     rows = [say("question", question=question)]
     if form:
         rows.append(form)
-    rows += [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+    for index, choice in enumerate(question.choices):
+        rows.append(f"  {index}: {choice}")
     return "\n".join(rows)
 
 
@@ -214,7 +218,8 @@ def _sheet(seen: Observation) -> tuple[str | Image, ...]:
 def listed_lines(seen: Observation) -> dict[int, list[Line]]:
     """Return the subtitle lines that a prompt lists, by cell: all, or none if they are too many."""
     lines = seen.lines_by_cell()
-    characters = sum(len(quote_line(line)) for line in chain.from_iterable(lines.values()))
+    quotes = map(quote_line, chain.from_iterable(lines.values()))
+    characters = sum(map(len, quotes))
     return lines if characters <= TEXTS["most_subtitles"] else {}
 
 
@@ -222,7 +227,8 @@ def subtitles_by_cell(lines: Mapping[int, Sequence[Line]]) -> list[str]:
     """Return a heading and one row for each subtitle line; no rows if there are no lines."""
     rows = list[str]()
     for index, of_cell in lines.items():
-        rows += [f"{index}: {quote_line(line)}" for line in of_cell]
+        for line in of_cell:
+            rows.append(f"{index}: {quote_line(line)}")
     return [TEXTS["said"], *rows] if rows else []
 
 

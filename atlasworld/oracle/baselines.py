@@ -12,8 +12,8 @@ from atlaskit.methods.baselines import CaptionCall, FramesCall
 from atlaskit.methods.native import NativeCall
 from atlaskit.methods.records import ClipCall, StillCall
 from atlaskit.methods.run import EvidenceCall, TextCall
-from atlasworld.oracle.perception import Perception, Replies, decision_reply, describe
-from atlasworld.timeline import WorldEvent
+from atlasworld.oracle.perception import Perception, Replies, decision_reply, describe, described
+from atlasworld.timeline import WorldEvent, names_of
 
 MAX_CITED_CELLS = 8
 """Number of cells that a decision about one view cites for each event."""
@@ -27,8 +27,9 @@ def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
     cells = call.observation.legal["add_to_scratchpad"]
     targets = perception.targets(call.question)
     recognised = perception.recognised(call.question, view, cells, targets)
-    found = {id: of_event[:MAX_CITED_CELLS] for id, of_event in recognised.items()}
-    return decision_reply(perception, call.question, found, can_cite=bool(cells))
+    for of_event in recognised.values():
+        del of_event[MAX_CITED_CELLS:]
+    return decision_reply(perception, call.question, recognised, can_cite=bool(cells))
 
 
 def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
 
 def native_reply(perception: Perception, call: NativeCall) -> dict[str, Any]:
     """Return the answer that the frames of a video give."""
-    shown = [perception.world.script.event_at(time_s) for time_s in call.clip.times_s]
+    shown = list(map(perception.world.script.event_at, call.clip.times_s))
     found = dict[str, list[int]]()
     for event in perception.targets(call.question):
         matter = event.id, 0.0, call.duration_s
@@ -53,22 +54,24 @@ def native_reply(perception: Perception, call: NativeCall) -> dict[str, Any]:
 
 def caption_reply(perception: Perception, call: CaptionCall) -> dict[str, Any]:
     """Return a caption of the events that a view shows, without knowledge of the question."""
-    sentences = [f"{describe(event)}." for event in noticed_events(perception, call.view)]
+    sentences = described(noticed_events(perception, call.view))
     return {"caption": " ".join(sentences)[:LONGEST_TEXT] or "Nothing but scenery."}
 
 
 def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
     """Return the record of a clip, without knowledge of the question."""
     noticed = noticed_events(perception, call.view)[:MAX_SUBJECTS]
-    sentences = [f"{describe(event)}." for event in noticed]
-    script = perception.world.script
-    scenes = dict.fromkeys(script.scene_at(moment).name for moment in call.view.moments)
-    caption = " ".join([f"The scene is {', then '.join(scenes)}.", *sentences])
-    texts = " ".join(event.caption for event in noticed if event.caption)
+    caption = " ".join([scenes_shown(perception, call.view), *described(noticed)])
+    subjects = list[dict[str, str]]()
+    texts = list[str]()
+    for event in noticed:
+        subjects.append({"name": event.shape, "appearance": event.colour})
+        if event.caption:
+            texts.append(event.caption)
     return {
         "caption": caption[:LONGEST_TEXT],
-        "subjects": [{"name": event.shape, "appearance": event.colour} for event in noticed],
-        "on_screen_text": texts[:LONGEST_TEXT],
+        "subjects": subjects,
+        "on_screen_text": " ".join(texts)[:LONGEST_TEXT],
     }
 
 
@@ -82,6 +85,12 @@ def still_reply(perception: Perception, call: StillCall) -> dict[str, Any]:
         shows_text = f" The text on screen is {event.caption}." if event.caption else ""
         sentences.append(f"{describe(event)}.{shows_text}")
     return {"caption": " ".join(sentences)[:LONGEST_TEXT]}
+
+
+def scenes_shown(perception: Perception, view: View) -> str:
+    """Return a sentence that names the scenes that a view shows, in order of time."""
+    scenes = map(perception.world.script.scene_at, view.moments)
+    return f"The scene is {', then '.join(dict.fromkeys(names_of(scenes)))}."
 
 
 def noticed_events(perception: Perception, view: View) -> list[WorldEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import filterfalse
 from typing import Any
 
 from atlaskit.environment.question import Question
@@ -25,7 +26,7 @@ def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
     """
     question = call.question
     quoted = QUOTED.findall(question.text)
-    named = [choice for choice in question.choices if not choice.isdecimal()]
+    named = list(filterfalse(str.isdecimal, question.choices))
     wanted = (quoted or named)[:MOST_QUERIES]
     queries = [query for query in wanted if not perception.chances.misses(question, "query", query)]
     return {"queries": queries or [question.text]}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from atlaskit.errors import InputError
@@ -27,6 +26,7 @@ from atlasworld.oracle.inquiry import (
     is_about_many,
     is_scene_of,
     is_settled,
+    notes_of,
     seen,
 )
 from atlasworld.oracle.perception import Perception, Replies, describe
@@ -52,7 +52,7 @@ TOO_MUCH = re.compile(r"Name at most (\d+)%")
 def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next action, by the question's words and the outcomes so far."""
     question = call.question
-    notes = "\n".join(turn.outcome.text for turn in call.turns)
+    notes = notes_of(call)
     taken = [turn.action["action"]["action"] for turn in call.turns]
     found = list(words_found(perception, question, notes))
     if gives_up(perception, call):
@@ -81,7 +81,7 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
 def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> list[int]:
     """Return a few clips to look at next: those beside an object that was named, then the best."""
     # Of a question about a neighbour, the second wanted event is the object that it names.
-    named = [describe(event) for event in perception.targets(call.question)[1:]]
+    named = list(map(describe, perception.targets(call.question)[1:]))
     clips = list[int]()
     for row in ROW.finditer(notes):
         if any(description in row[0] for description in named):
@@ -93,8 +93,8 @@ def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> lis
     for turn in call.turns:
         for each in turn.action["action"].get("ranges", ()):
             done.update(range(each["first"], each["last"] + 1))
-    new = [clip for clip in dict.fromkeys(clips) if clip not in done]
-    return [clip for clip in new if 0 <= clip < call.clips][:AT_ONCE]
+    within = set(range(call.clips)) - done
+    return [clip for clip in dict.fromkeys(clips) if clip in within][:AT_ONCE]
 
 
 def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any
         thought = "I see nothing of it."
     notes = "\n".join(f"{turn.action['thought']}\n{turn.outcome.text}" for turn in call.turns)
     found = [*words_found(perception, question, notes), *now]
-    analysed = [(each["first"], each["last"]) for each in _ranges(call, ANALYZE)]
+    analysed = _ranges(call, ANALYZE)
     if gives_up(perception, call):
         return action("That should be enough.", FINISH)
     if not is_about_many(question):
@@ -123,7 +123,7 @@ def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any
         unheard = _to_hear(call)
         if unheard is not None:
             return action(thought, TRANSCRIPT, ranges=[_ends(unheard)])
-    snapped = [(each["first"], each["last"]) for each in _ranges(call, SNAP)]
+    snapped = _ranges(call, SNAP)
     part = next((part for part in _parts(call) if part not in snapped), None)
     if part is None:
         return action(thought, FINISH)
@@ -134,13 +134,14 @@ def _ends(part: Range) -> dict[str, int]:
     return {"first": part[0], "last": part[1]}
 
 
-def _ranges(call: ControllerCall, tool: str) -> list[Mapping[str, int]]:
+def _ranges(call: ControllerCall, tool: str) -> list[Range]:
     """Return the ranges that earlier turns passed to a tool, in order."""
-    ranges = list[Mapping[str, int]]()
+    ranges = list[Range]()
     for turn in call.turns:
         taken = turn.action["action"]
         if taken["action"] == tool:
-            ranges += taken.get("ranges") or [taken["range"]]
+            for each in taken.get("ranges") or [taken["range"]]:
+                ranges.append((each["first"], each["last"]))
     return ranges
 
 
@@ -162,12 +163,13 @@ def _suspected(
     if now:
         return
     stretch: list[int] = []
-    for moment in chain.from_iterable(view.moments for view in call.visible):
-        if is_scene_of(call.question, perception.world.script.scene_at(moment)):
-            stretch.append(_clip_at(call, moment))
-        elif stretch:
-            yield stretch[0], stretch[-1]
-            stretch = []
+    for view in call.visible:
+        for moment in view.moments:
+            if is_scene_of(call.question, perception.world.script.scene_at(moment)):
+                stretch.append(_clip_at(call, moment))
+            elif stretch:
+                yield stretch[0], stretch[-1]
+                stretch = []
     if stretch:
         yield stretch[0], stretch[-1]
 

@@ -18,8 +18,8 @@ from atlaskit.methods.controller import ControllerCall, InspectCall
 from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlasworld.oracle.baselines import MAX_SUBJECTS, noticed_events, words_found
-from atlasworld.oracle.perception import Perception, Replies, describe
-from atlasworld.timeline import Scene, WorldEvent
+from atlasworld.oracle.perception import Perception, Replies, describe, described
+from atlasworld.timeline import Scene, WorldEvent, by_id
 
 ABOUT_MANY = ("how many times", "appears first", "summarise")
 """Words of questions whose answer no single moment holds."""
@@ -74,7 +74,7 @@ def seen_in(
 def seen_on(perception: Perception, question: Question, sheet: Sheet) -> dict[str, list[str]]:
     """Return the labels of single frames that show what passes for a wanted event, by its id."""
     seen: dict[str, list[str]] = {}
-    wanted = {event.id for event in perception.targets(question)}
+    wanted = by_id(perception.targets(question))
     for item in sheet.scratchpad:
         event = perception.world.script.event_at(item.timestamp_s)
         if event is None:
@@ -90,9 +90,13 @@ def seen_on(perception: Perception, question: Question, sheet: Sheet) -> dict[st
 
 def sentences(perception: Perception, ids: Iterable[str]) -> str:
     """Return events by id as sentences, in order of time."""
+    return " ".join(described(in_order(perception, ids)))
+
+
+def in_order(perception: Perception, ids: Iterable[str]) -> list[WorldEvent]:
+    """Return events by id, in order of time."""
     wanted = set(ids)
-    events = [event for event in perception.world.script.events if event.id in wanted]
-    return " ".join(f"{describe(event)}." for event in events)
+    return [event for event in perception.world.script.events if event.id in wanted]
 
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
@@ -117,14 +121,14 @@ def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]
 
     One sentence holds no more than a few events, spread over those that are noticed.
     """
-    by_id = dict[str, WorldEvent]()
+    noticed = dict[str, WorldEvent]()
     for view in call.views:
-        by_id |= {event.id: event for event in noticed_events(perception, view)}
-    events = list(by_id.values())
+        noticed |= by_id(noticed_events(perception, view))
+    events = list(noticed.values())
     if not events:
         return {"caption": "Nothing but scenery."}
     some = [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)]
-    named = dict.fromkeys(describe(event) for event in some)
+    named = dict.fromkeys(map(describe, some))
     return {"caption": f"{', then '.join(named)}."[:LONGEST_TEXT]}
 
 
@@ -138,7 +142,8 @@ def seen(
             question, view, range(view.grid.size), perception.targets(question)
         )
         for id, cells in recognised.items():
-            times_s.setdefault(id, []).extend(view.moments[cell] for cell in cells)
+            for cell in cells:
+                times_s.setdefault(id, []).append(view.moments[cell])
     return times_s
 
 
@@ -147,7 +152,7 @@ def in_words(perception: Perception, question: Question, ids: Sequence[str]) -> 
 
     An event that was mistaken for a wanted one is described as the wanted one.
     """
-    targets = {event.id: event for event in perception.targets(question)}
+    targets = by_id(perception.targets(question))
     wanted = next(iter(targets.values()))
     events = sorted({targets.get(id, wanted) for id in ids}, key=lambda event: event.start_s)
     return "; ".join(map(describe, events))[:LONGEST_TEXT]
@@ -160,7 +165,7 @@ def is_settled(perception: Perception, question: Question, found: Sequence[str])
     """
     targets: list[WorldEvent] = perception.targets(question)
     needed = targets[:2] if "appears right " in question.text else targets[:1]
-    return all(event.id in found for event in needed)
+    return by_id(needed).keys() <= set(found)
 
 
 def beside_of(question: Question, clip: int) -> list[int]:
@@ -177,6 +182,11 @@ def gives_up(perception: Perception, call: ControllerCall) -> bool:
     return bool(call.turns) and perception.chances.confuses(
         call.question, "finish", call.method, len(call.turns)
     )
+
+
+def notes_of(call: ControllerCall) -> str:
+    """Return the outcomes of all turns so far, one after the other."""
+    return "\n".join(turn.outcome.text for turn in call.turns)
 
 
 def action(thought: str, name: str, **arguments: Any) -> dict[str, Any]:

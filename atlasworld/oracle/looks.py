@@ -16,10 +16,11 @@ from atlasworld.oracle.perception import (
     Replies,
     decision_reply,
     describe,
+    others,
     picked_cells,
     shows_any,
 )
-from atlasworld.timeline import WorldEvent
+from atlasworld.timeline import WorldEvent, by_id, names_of
 
 LASTS_S = 2.0
 """The shortest event that a plan assumes, in seconds, since questions do not say."""
@@ -31,7 +32,7 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
     """Return a plan: the wanted objects, the cells that show them, and hints of scouts."""
     question = call.question
     targets = perception.targets(question)
-    names = sorted({event.name for event in targets})
+    names = sorted(set(names_of(targets)))
     frames, look = _seen(
         perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells)
     )
@@ -68,7 +69,7 @@ def _seen(
     """Return the frames to keep, and the cells that may hold an event that no frame shows."""
     frames = list[dict[str, Any]]()
     promises = list[tuple[float, dict[str, float]]]()
-    targets = {event.id: event for event in perception.targets(question)}
+    targets = by_id(perception.targets(question))
     for sheet in sheets:
         view = sheet.view
         recognised = set[str]()
@@ -84,7 +85,7 @@ def _seen(
                     "confidence": 0.9,
                 }
                 frames.append(claim)
-        hidden = [event for event in missing if event.id not in recognised]
+        hidden = others(missing, recognised)
         for cell in view.cells:
             promise = perception.promise(question, cell, hidden) if cell.span_s > FINE_S else 0.0
             if promise:
@@ -104,7 +105,7 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     targets = perception.targets(question)
     missing = perception.missing(question, pad)
     chances = perception.chances
-    suffices = all(chances.confuses(question, "review", event.id) for event in missing)
+    suffices = perception.is_content(question, missing)
     if perception.is_absent(question):  # a confused oracle believes in what it kept by mistake
         suffices = bool(len(pad)) and chances.confuses(question, "review", "absent")
     is_all_seen = not call.known.seen.unseen(*call.known.root, call.known.grain_s)

@@ -21,16 +21,18 @@ from atlaskit.methods.scenes import (
     ContinuesCall,
     SceneCall,
 )
-from atlasworld.oracle.baselines import noticed_events, words_found
+from atlasworld.oracle.baselines import noticed_events, scenes_shown, words_found
 from atlasworld.oracle.inquiry import (
     bearing_rows,
     described_in,
+    in_order,
     is_about_many,
     seen_in,
     seen_on,
     sentences,
 )
 from atlasworld.oracle.perception import Perception, Replies
+from atlasworld.timeline import by_id
 
 NOT_HERE = "Nothing here bears on the question."
 
@@ -52,15 +54,13 @@ def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, An
 def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
     """Return the description of a scene: what its clips' records tell, and what its frames show."""
     text = "\n".join(call.rows)
-    view = call.view
-    script = perception.world.script
-    known = {event.id for event in described_in(perception, text)}
-    known |= {event.id for event in noticed_events(perception, view)}
-    events = [event for event in script.events if event.id in known]
-    places = dict.fromkeys(script.scene_at(moment).name for moment in view.moments)
-    caption = f"The scene is {', then '.join(places)}. {sentences(perception, known)}"
-    looks = dict.fromkeys((event.shape, event.colour) for event in events)
-    characters = [{"name": shape, "appearance": colour} for shape, colour in looks]
+    known = by_id([*described_in(perception, text), *noticed_events(perception, call.view)])
+    caption = f"{scenes_shown(perception, call.view)} {sentences(perception, known)}"
+    characters = list[dict[str, str]]()
+    for event in in_order(perception, known):
+        character = {"name": event.shape, "appearance": event.colour}
+        if character not in characters:
+            characters.append(character)
     return {"caption": caption[:LONGEST_TEXT], "characters": characters[:MOST_CHARACTERS]}
 
 

@@ -6,7 +6,7 @@ are here; those for other systems have a module each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall
@@ -26,12 +26,13 @@ from atlasworld.oracle.perception import (
     decision_reply,
     describe,
     estimated_usage,
+    others,
     overlaps,
     picked_cells,
     share,
     shows_any,
 )
-from atlasworld.timeline import WorldEvent
+from atlasworld.timeline import WorldEvent, by_id, names_of
 from atlasworld.worlds import World, world_of
 
 HINTED = 0.5
@@ -42,7 +43,7 @@ ORDER_WORDS = ("first", "summarise")
 
 def task_reply(perception: Perception, call: TaskCall) -> dict[str, Any]:
     """Return a search task that names the wanted objects, and a traversal if the call wants one."""
-    names = sorted({event.name for event in perception.targets(call.question)})
+    names = sorted(set(names_of(perception.targets(call.question))))
     task = {"search_task": f"Find every moment that shows: {', '.join(names)}."}
     if not call.chooses_traversal:
         return task
@@ -91,7 +92,7 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     missing = perception.missing(question, pad)
     supporting = [item.label for item in pad if shows_any(targets, item.timestamp_s)]
     cited = (supporting or list(pad.labels))[:MOST_CITED]
-    suffices = all(perception.chances.confuses(question, "review", event.id) for event in missing)
+    suffices = perception.is_content(question, missing)
     unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
     reply: dict[str, Any] = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
@@ -158,7 +159,7 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     # Frames of a context scan are never added as evidence.
     new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]
     recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
-    hidden = [event for event in missing if event.id not in recognised]
+    hidden = others(missing, recognised)
     to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)
     if to_mark:  # marking comes first, because a breadth-first visit has few steps
         action: dict[str, Any] = {"action": "mark_promising", "cells": to_mark}
@@ -183,14 +184,13 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
 
 
-def _cells_to_mark(state: State, legal: Iterable[int], hidden: Iterable[WorldEvent]) -> list[int]:
+def _cells_to_mark(state: State, legal: Sequence[int], hidden: Iterable[WorldEvent]) -> list[int]:
     """Return, for each hidden event that no marked cell covers, the cell with most of it."""
-    cells = [state.grid.cells[index] for index in legal]
     best = dict[int, None]()
     for event in hidden:
         if any(overlaps(event, grid) for grid in state.marked):
             continue
-        shares = {cell.index: share(event, cell) for cell in cells}
+        shares = {index: share(event, state.grid.cells[index]) for index in legal}
         if any(shares.values()):
             best[max(shares, key=lambda index: (shares[index], -index))] = None
     return list(best)[:MOST_ITEMS]
@@ -203,7 +203,7 @@ def _add_evidence(
 
     An event that was mistaken for a wanted one is described as `wanted`.
     """
-    targets = {event.id: event for event in perception.targets(question)}
+    targets = by_id(perception.targets(question))
     items = list[dict[str, Any]]()
     for id, cells in recognised.items():
         description = describe(targets.get(id, wanted))

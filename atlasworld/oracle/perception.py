@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
@@ -22,7 +22,7 @@ from atlaskit.environment.render import View
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Clip, Request, Usage
 from atlasworld.question_writers import summary_of
 from atlasworld.questions import is_absent
-from atlasworld.timeline import WorldEvent
+from atlasworld.timeline import WorldEvent, names_of, span_of
 from atlasworld.worlds import World
 
 
@@ -94,6 +94,10 @@ class Perception:
         """Return the wanted events that no frame in the scratchpad shows."""
         return [event for event in self.targets(question) if not is_in_evidence(event, pad)]
 
+    def is_content(self, question: Question, missing: Iterable[WorldEvent]) -> bool:
+        """Return whether no event is missing, or the oracle wrongly believes so of each."""
+        return all(self.chances.confuses(question, "review", event.id) for event in missing)
+
     def evidence(self, question: Question, pad: Scratchpad) -> dict[str, list[str]]:
         """Return the labels of each wanted event's evidence, by event id, in order of time."""
         events = sorted(self.targets(question), key=lambda event: event.start_s)
@@ -160,6 +164,16 @@ def describe(event: WorldEvent) -> str:
     return f"{event.name} is on screen ({event.id})"
 
 
+def described(events: Iterable[WorldEvent]) -> list[str]:
+    """Return a sentence about each event."""
+    return [f"{describe(event)}." for event in events]
+
+
+def others(events: Iterable[WorldEvent], ids: Container[str]) -> list[WorldEvent]:
+    """Return the events that are not among some ids."""
+    return [event for event in events if event.id not in ids]
+
+
 def share(event: WorldEvent, interval: HasInterval) -> float:
     """Return the part of an event that lies in an interval, in [0, 1]."""
     overlap = min(event.end_s, interval.end_s) - max(event.start_s, interval.start_s)
@@ -207,12 +221,13 @@ def estimated_usage(request: Request, text: str) -> Usage:
     """
     characters = 0
     pixels = 0
-    for part in chain.from_iterable(message.parts for message in request.messages):
-        if isinstance(part, str):
-            characters += len(part)
-            continue
-        frames = math.ceil(len(part.times_s) / 2) if isinstance(part, Clip) else 1
-        pixels += frames * math.prod(part.size)
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, str):
+                characters += len(part)
+                continue
+            frames = math.ceil(len(part.times_s) / 2) if isinstance(part, Clip) else 1
+            pixels += frames * math.prod(part.size)
     images = pixels // PIXELS_A_TOKEN
     return Usage(
         calls=1,
@@ -267,8 +282,8 @@ def answer_from(perception: Perception, question: Question, found: Mapping[str, 
     """Return the answer that the found events give: the true one if they settle it, or a guess."""
     truth = perception.truth(question)
     targets = perception.targets(question)
-    in_order = sorted(targets, key=lambda event: event.start_s)
-    names = [event.name for event in in_order if event.id in found]
+    shown = [event for event in targets if event.id in found]
+    names = names_of(sorted(shown, key=lambda event: event.start_s))
     is_right = not perception.chances.confuses(question, "decide")
     if question.kind == "summary":
         if not names:
@@ -283,7 +298,7 @@ def answer_from(perception: Perception, question: Question, found: Mapping[str, 
             return len(found)
         return _choice_of(perception, question, str(len(found)))
     if is_right and question.several and names:
-        return tuple((event.start_s, event.end_s) for event in targets if event.id in found)
+        return tuple(map(span_of, shown))
     if is_right and targets and targets[0].id in found:
         return _true_answer(question, truth)
     if truth.category == "SSS" and names and question.choices:

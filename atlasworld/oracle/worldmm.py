@@ -14,8 +14,15 @@ from atlaskit.methods.worldmm import (
     SummaryCall,
 )
 from atlasworld.oracle.baselines import words_found
-from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, sentences
+from atlasworld.oracle.inquiry import (
+    described_in,
+    is_about_many,
+    notes_of,
+    seen_in,
+    sentences,
+)
 from atlasworld.oracle.perception import Perception, Replies, describe
+from atlasworld.timeline import by_id
 
 ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")
 """Where it looks for an answer that one moment holds, until it has it."""
@@ -53,9 +60,9 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
     """Return the earlier facts that say nothing beyond a newer one, unless it is confused."""
     replaced = []
     for number, earlier in enumerate(call.earlier):
-        said = {event.id for event in described_in(perception, earlier)}
+        said = by_id(described_in(perception, earlier)).keys()
         for place, newer in enumerate(call.newer):
-            is_same = bool(said) and said <= {event.id for event in described_in(perception, newer)}
+            is_same = bool(said) and said <= by_id(described_in(perception, newer)).keys()
             if not is_same and earlier.partition(":")[0] == newer.partition(":")[0]:
                 draw = perception.chances.draw(None, "consolidate", earlier, newer)
                 is_same = draw < perception.chances.confuse
@@ -68,14 +75,13 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
 def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next search, by the kind of question and by what was found so far."""
     question = call.question
-    notes = "\n".join(turn.outcome.text for turn in call.turns)
+    notes = notes_of(call)
     found = words_found(perception, question, notes)
     for turn in call.turns:
         found |= seen_in(perception, question, turn.outcome.views)
     plan = ABOUT_ALL if is_about_many(question) else ABOUT_ONE
-    has_all = not is_about_many(question) and all(
-        event.id in found for event in perception.targets(question)
-    )
+    wanted = by_id(perception.targets(question))
+    has_all = not is_about_many(question) and wanted.keys() <= found.keys()
     if has_all or len(call.turns) >= len(plan):
         return {"thought": "The notes hold what is asked.", "action": {"action": FINISH}}
     tool, _, level = plan[len(call.turns)].partition(" ")
