@@ -35,10 +35,10 @@ Longer worlds are joined from clips (`long_timeline`).
 _GAP_S = 0.7  # smallest time between two events
 # smallest time between an event and a cut: half the gap, so the gap also holds across a cut
 _CUT_MARGIN_S = 0.35
-_EVENT_S = (0.5, 30.0)
-_SCENE_S = (12.0, 40.0)
+_EVENT_S = (0.5, 30.0)  # shortest and longest event
+_SCENE_S = (12.0, 40.0)  # shortest and longest scene
 _BANNER_BAND = 0.24  # share of the height that the object leaves free if there is a caption
-_EDGE = 0.03
+_EDGE = 0.03  # share of the frame that stays free at each edge
 
 
 def write_script(
@@ -58,8 +58,8 @@ def write_script(
         fps: Frames per second.
         size: Width and height of the frames, in pixels.
         cast: What the script is drawn from.
-        parts: Number of equal parts into which the script can be cut. A cut lies between two parts,
-            and no event or line crosses it. A part's length is rounded to whole frames.
+        parts: Number of equal parts into which the script can be divided. A new scene begins at
+            each part, and no event or line crosses into another. Parts have whole frames.
 
     Raises:
         InputError: No AtlasWorld video can have this duration, frame rate or size.
@@ -121,6 +121,7 @@ def _draw_settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str
         for place in rng.sample(PLACES, len(PLACES)):
             once.append((place, lights[place][turn]))
     extra = max(0, count - len(once))
+    # A few settings, each in another place, recur about four times or more.
     repeated = once[: min(len(PLACES), math.ceil(extra / 4))]
     settings = [*once[:count], *islice(cycle(repeated), extra)]
     rng.shuffle(settings)
@@ -133,7 +134,7 @@ def _separate_places(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
     while settings:
         previous = order[-1][0] if order else None
         [(commonest, count)] = Counter(place for place, _ in settings).most_common(1)
-        # Otherwise its scenes would end up side by side.
+        # A place in more than half of the settings left comes now, or two would end side by side.
         forced = commonest if 2 * count > len(settings) else None
         order.append(
             next(pair for pair in settings if pair[0] != previous and forced in (None, pair[0]))
@@ -174,7 +175,11 @@ def _draw_events(
 
 
 def _draw_event_counts(rng: random.Random, scenes: tuple[Scene, ...], max_events: int) -> list[int]:
-    """Draw each scene's number of events, 1 to 3; 0 only where earlier scenes hold enough."""
+    """Draw each scene's number of events, 0 to 3, with at most `max_events` in all.
+
+    Before this limit is applied, a scene is only empty if the scene before it is not and the
+    earlier scenes hold more than one event on average.
+    """
     counts: list[int] = []
     for scene in scenes:
         most = 1 if scene.end_s - scene.start_s < _SCENE_S[0] else 3
@@ -292,7 +297,7 @@ def _draw_lines(
 def _draw_event_lines(
     rng: random.Random, events: tuple[WorldEvent, ...], part_frames: int, fps: int, cast: Cast
 ) -> list[_LineFrames]:
-    """Draw lines about 40 % of the events; a third of them name a wrong colour."""
+    """Draw one line for each of 40 % of the events; a third of them name a wrong colour."""
     spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
     misleading = set(rng.sample(spoken, round(len(spoken) / 3)))
     # No template is used twice, so that a question can quote a line.

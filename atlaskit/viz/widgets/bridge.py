@@ -7,8 +7,8 @@
 The state of the widget, which notebooks store, holds no content: the page requests it when it is
 drawn. A static picture is published above the widget, as an output of its own. The page hides the
 picture while the widget works; in nbconvert's HTML, on GitHub, or after a restart of the kernel the
-picture is shown. It is not a second format of one output, because JupyterLab always chooses the
-widget, and then shows that its model is missing.
+picture is shown. Picture and widget are not two formats of one output, because JupyterLab always
+chooses the widget, and then shows that its model is missing.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class PageOwner(ABC):
         return self._receive
 
     def leave(self) -> bool:
-        """Take note that the page is gone; return whether it leaves what another can take up."""
+        """Note that the page is gone; return whether a run goes on that a new page can show."""
         return False
 
     @property
@@ -172,7 +172,7 @@ IsLatest = Callable[[], bool]
 
 
 class Debouncer:
-    """Runs jobs one at a time in a thread; a new job replaces one that has not started.
+    """Runs jobs one at a time in a thread; a new one replaces those not started, unless kept.
 
     All methods may be called from any thread.
     """
@@ -185,7 +185,7 @@ class Debouncer:
         self._done = 0
 
     def submit(self, job: Callable[[IsLatest], None], *, is_kept: bool = False) -> None:
-        """Run a job, unless a newer one is submitted before it starts.
+        """Run a job, unless a newer one is submitted before it starts and it is not kept.
 
         Args:
             job: Receives a function that tells whether the job is still the newest, so that it can
