@@ -165,10 +165,17 @@ def _draw_events(
             caption = words.pop() + rng.choice(("", "", f" {rng.randint(2, 99)}"))
             caption_at = rng.choice(("top", "bottom", "bottom"))
         motion = _draw_motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
-        times = first / fps, last / fps
         events.append(
             WorldEvent(
-                f"e{number:03}", scene_index, *times, colour, shape, caption, caption_at, motion
+                id=f"e{number:03}",
+                scene=scene_index,
+                start_s=first / fps,
+                end_s=last / fps,
+                colour=colour,
+                shape=shape,
+                caption=caption,
+                caption_at=caption_at,
+                motion=motion,
             )
         )
     return tuple(events)
@@ -201,8 +208,9 @@ def _draw_event_spans(
     longest = math.floor(_EVENT_S[1] * fps)
     room = round((scene.end_s - scene.start_s) * fps) - 2 * margin - (count - 1) * gap
     lengths = list[int]()
+    low, high = map(math.log, _EVENT_S)
     for _ in range(count):
-        length = round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S))))
+        length = round(fps * math.exp(rng.uniform(low, high)))
         lengths.append(min(max(length, shortest), longest))
     while sum(lengths) > 0.9 * room:
         longest_event = lengths.index(max(lengths))
@@ -255,11 +263,17 @@ def _draw_motion(
     x0, x1 = rng.sample((left, left + travel), 2)
     y0 = rng.uniform(highest, lowest)
     y1 = min(max(y0 + rng.uniform(-0.1, 0.1) * min(1.0, seconds), highest), lowest)
-    size, x0, y0, x1, y1, bob = (round(number, 4) for number in (size, x0, y0, x1, y1, bob))
-    bob_s = round(rng.uniform(1.6, 3.2), 2)
-    tilt = round(rng.uniform(-9, 9), 1)
     return Motion(
-        size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES)
+        size=round(size, 4),
+        x0=round(x0, 4),
+        y0=round(y0, 4),
+        x1=round(x1, 4),
+        y1=round(y1, 4),
+        bob=round(bob, 4),
+        bob_s=round(rng.uniform(1.6, 3.2), 2),
+        tilt_deg=round(rng.uniform(-9, 9), 1),
+        enter=rng.choice(ENTRANCES),
+        leave=rng.choice(ENTRANCES),
     )
 
 
@@ -289,8 +303,8 @@ def _draw_lines(
             lines.append((first, first + length, text, None, False))
     lines.sort()
     spoken = list[SpokenLine]()
-    for start, end, text, event, misleading in lines:
-        spoken.append(SpokenLine(start / fps, end / fps, text, event, misleading))
+    for first, last, text, event_id, misleading in lines:
+        spoken.append(SpokenLine(first / fps, last / fps, text, event_id, misleading))
     return tuple(spoken)
 
 
@@ -337,14 +351,14 @@ def _draw_line_span(
     """
     event = events[number]
     part_first = round(event.start_s * fps) // part_frames * part_frames
-    before = part_first / fps
+    before_s = part_first / fps
     if number > 0:
-        before = max(before, events[number - 1].end_s)
-    after = (part_first + part_frames) / fps
+        before_s = max(before_s, events[number - 1].end_s)
+    after_s = (part_first + part_frames) / fps
     if number + 1 < len(events):
-        after = min(after, events[number + 1].start_s)
-    low = math.ceil((before + event.start_s) / 2 * fps)
-    high = math.floor((event.end_s + after) / 2 * fps)
+        after_s = min(after_s, events[number + 1].start_s)
+    low = math.ceil((before_s + event.start_s) / 2 * fps)
+    high = math.floor((event.end_s + after_s) / 2 * fps)
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)
     length = min(_spoken_frames(text, fps), high - low)
     first = rng.randint(max(low, middle - length + 1), min(middle, high - length))

@@ -26,7 +26,6 @@ import threading
 import time
 from collections.abc import Iterable
 from contextvars import copy_context
-from functools import partial
 from itertools import starmap
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -104,14 +103,14 @@ def pending(run: RunSource) -> int:
 
 
 def progress_text(run: RunSource) -> str:
-    """Return the round and the calls, of which there are none before the first reply."""
+    """Return the round and the number of calls; "no call yet" before the first reply."""
     calls = usage_of(run).calls
+    if not calls:
+        return "no call yet"
     most = max_calls(run)
     limit = f" of at most {most:,}" if most else ""
-    now = max((event.round for event in run.trace), default=0)
-    if calls:
-        return f"round {now} · {counted(calls, 'call')}{limit}"
-    return "no call yet"
+    latest_round = max((event.round for event in run.trace), default=0)
+    return f"round {latest_round} · {counted(calls, 'call')}{limit}"
 
 
 def counts_text(run: RunSource) -> str:
@@ -127,12 +126,18 @@ def counts_text(run: RunSource) -> str:
     )
 
 
-FIRST_S, INTERVAL_S = 0.25, 0.4
-"""Seconds before the first drawing, and between two drawings at least."""
-MAX_SHARE, MAX_WAIT_S = 0.2, 1.0
-"""Time of a drawing as a share of the pause after it, and the longest such pause in seconds."""
-FINISHED_WAIT_S, FAILED_WAIT_S = 5.0, 0.5
-"""Longest wait for a drawing in progress, after a run that finished and after one that failed."""
+FIRST_S = 0.25
+"""Seconds before the first drawing."""
+INTERVAL_S = 0.4
+"""The fewest seconds between two drawings."""
+MAX_SHARE = 0.2
+"""Time of a drawing as a share of the pause after it."""
+MAX_WAIT_S = 1.0
+"""The longest pause after a drawing, in seconds."""
+FINISHED_WAIT_S = 5.0
+"""Longest wait for a drawing in progress, after a run that finished."""
+FAILED_WAIT_S = 0.5
+"""Longest wait for a drawing in progress, after a run that failed."""
 
 
 class Surface(Protocol):
@@ -294,9 +299,13 @@ class NotebookOutput:
         # Before the first call there is nothing to mark, and a run from the cache may end at once.
         if not is_drawing and zones != self._drawn and usage_of(run).calls:
             self._drawn = zones
-            # The context knows the cell.
-            drawing = partial(copy_context().run, self._draw_root, run)
-            self._root_thread = threading.Thread(target=drawing, daemon=True, name="drawing-root")
+            # As in `DrawingThread.on_event`: the kernel finds the cell in the context.
+            self._root_thread = threading.Thread(
+                target=copy_context().run,
+                args=(self._draw_root, run),
+                daemon=True,
+                name="drawing-root",
+            )
             self._root_thread.start()
 
     def finish(self, run: RunSource, result: Result | None) -> None:
@@ -312,14 +321,14 @@ class NotebookOutput:
         newest = self._run or run
         self._publish(_page(newest, self._root), counts_text(newest))
 
-    def _publish(self, html: str, text: str, is_final: bool = False) -> None:
+    def _publish(self, page: str, text: str, is_final: bool = False) -> None:
         from IPython.display import display  # IPython is only needed in notebooks
 
         with self._lock:  # a drawing that hung must not replace the result
             if self._is_final:
                 return
             self._is_final = is_final
-            data = {"text/html": html, "text/plain": text}
+            data = {"text/html": page, "text/plain": text}
             if self._handle is None:
                 self._handle = display(  # type: ignore[no-untyped-call]
                     data, raw=True, display_id=True

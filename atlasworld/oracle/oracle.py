@@ -70,10 +70,12 @@ def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
             if hint.cell in call.open_cells:
                 scores[hint.cell] = HINTED * hint.score
     if not scores:  # a model without a clue would search on in random cells
-        draws = dict[int, float]()
-        for index in call.open_cells:
-            draws[index] = perception.chances.draw(call.question, "blind", view.grid.end_s, index)
-        scores = dict.fromkeys(sorted(draws, key=draws.__getitem__)[: call.top], 0.1)
+
+        def draw(index: int) -> float:
+            return perception.chances.draw(call.question, "blind", view.grid.end_s, index)
+
+        for index in sorted(call.open_cells, key=draw)[: call.top]:
+            scores[index] = 0.1
     best = sorted(scores, key=lambda index: (-scores[index], index))[: call.top]
     return {
         "reasoning": f"{len(missing)} of the wanted events are not in the evidence yet.",
@@ -96,7 +98,8 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
     reply: dict[str, Any] = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
-        "erase": [] if perception.chances.confuse else unsupported,
+        # An oracle that can be confused never erases.
+        "erase": [] if perception.chances.confuse > 0 else unsupported,
     }
     if question.choices:
         choice = answer_from(perception, question, perception.evidence(question, pad))

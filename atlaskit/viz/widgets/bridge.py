@@ -66,13 +66,14 @@ class PageOwner(ABC):
             InputError: anywidget is not installed.
         """
         widget = _widget_class(self.page)()
-        # JupyterLab sends what a page says to a subshell of the kernel, a thread that is free while
-        # a cell runs. ipykernel 7.4 would send it on to the shell that the kernel's own last
-        # message belongs to, so that a cell can wait for a reply. Ours come from threads and belong
-        # to whichever cell ran last, which may be busy for minutes. And it would call the hooks of
-        # the end of a cell, which show and close the figures that a running cell still draws.
         if widget.comm is not None:
+            # JupyterLab sends a page's messages to a subshell of the kernel, a thread that is free
+            # while a cell runs. ipykernel 7.4 would route them to the shell of the kernel's own
+            # last message, so that a cell can wait for a reply. Our messages come from threads and
+            # belong to whichever cell ran last, which may be busy for minutes.
             widget.comm._reply_subshell_for = None
+            # The comm's own method would call the hooks of the end of a cell, which show and close
+            # the figures that a running cell still draws.
             widget.comm.handle_msg = widget._handle_msg
 
         def receive(_: Any, message: object, _buffers: object) -> None:
@@ -190,6 +191,7 @@ class Debouncer:
         Args:
             job: Receives a function that tells whether the job is still the newest, so that it can
                 stop early.
+            is_kept: Whether the job runs even if a newer one is submitted before it starts.
         """
         with self._lock:
             self._newest += 1
