@@ -226,8 +226,13 @@ class Looking:
             settled_by=self.settled_by,
             lasts_s=self.grain_s,
             found=self.scratchpad.items,
-            wanted_s=tuple(wish.span_s for wish in self.wishes),
+            wanted_s=self.wanted_s,
         )
+
+    @property
+    def wanted_s(self) -> tuple[Span, ...]:
+        """The stretches that are requested and wait to be seen."""
+        return tuple(wish.span_s for wish in self.wishes)
 
     def next_sheets(self) -> list[Grid]:
         """Return the sheets of the next round: those of requested stretches, or of the sweep."""
@@ -241,7 +246,8 @@ class Looking:
             needed = self.sheets_for(wish, grids)
             room = most - len(grids)
             grids += needed[:room]
-            waiting += [Wish(grid.start_s, grid.end_s, "sweep") for grid in needed[room:]]
+            for grid in needed[room:]:
+                waiting.append(Wish(grid.start_s, grid.end_s, "sweep"))
             if not needed and wish.by != "sweep":
                 self.unfollowed += (UnfollowedRecord(interval_s=wish.span_s, reason="seen"),)
         self.wishes = tuple(waiting)
@@ -284,7 +290,8 @@ class Looking:
         for start_s, end_s in stretches:
             count = max(1, math.ceil((end_s - start_s) / longest_s - 1e-6))
             edges = [start_s + (end_s - start_s) * part / count for part in range(count)]
-            grids += [self.atlas.over(a, b, step_s) for a, b in pairwise([*edges, end_s])]
+            for a, b in pairwise([*edges, end_s]):
+                grids.append(self.atlas.over(a, b, step_s))
         return grids
 
     def sweep(self, most: int) -> list[Grid]:
@@ -306,8 +313,10 @@ class Looking:
 
     def unseen(self, step_s: float) -> list[Span]:
         """Return the parts not seen at a step, without those that could not be looked at."""
-        parts = self.seen.unseen(*self.root, step_s)
-        return list(chain.from_iterable(self.lost.outside(*part) for part in parts))
+        parts = list[Span]()
+        for start_s, end_s in self.seen.unseen(*self.root, step_s):
+            parts += self.lost.outside(start_s, end_s)
+        return parts
 
     def send(self, grids: Sequence[Grid]) -> list[Look]:
         """Let workers look at the stretches, a few sheets each; return their looks.
@@ -319,12 +328,11 @@ class Looking:
         groups = groups[: len(allotments)]
         spans_s = [tuple(grid.interval_s for grid in group) for group in groups]
         known = self.known()
-        waiting_s = tuple(wish.span_s for wish in self.wishes)
         facts = list[Known]()
         sorties = list[SortieRecord]()
         for own_s, allotment in zip(spans_s, allotments, strict=True):
             others_s = chain.from_iterable(each for each in spans_s if each is not own_s)
-            facts.append(replace(known, coming_s=(*others_s, *waiting_s)))
+            facts.append(replace(known, coming_s=(*others_s, *self.wanted_s)))
             sortie = SortieRecord(
                 path=(),
                 interval_s=(min(own_s)[0], max(end_s for _, end_s in own_s)),
@@ -396,7 +404,8 @@ class Looking:
                 state = self.atlas.act(replace(sheet.state, scratchpad=Scratchpad()), action)
             except IllegalAction:
                 continue  # its sheet shows that the frame is unreadable
-            found[number] += [replace(item, label="") for item in state.scratchpad]
+            for item in state.scratchpad:
+                found[number].append(replace(item, label=""))
         return tuple(map(tuple, found))
 
     def merge(self, looks: Sequence[Look]) -> None:
@@ -542,7 +551,7 @@ class Looking:
             erased=erased,
             dead_s=(),
             queued=(),
-            wanted_s=tuple(wish.span_s for wish in self.wishes),
+            wanted_s=self.wanted_s,
         )
         if is_answer:
             self.verdict = self.decision_of(outcome, call, shown)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from atlaskit.agents.budget import Limit
 from atlaskit.agents.master import Master, follow
@@ -399,18 +399,21 @@ class Loop:
             rules=atlas.rules,
             workers=self.workers,
         )
-        spans_s = [grid.interval_s for grid in queued]
-        alive_s = tuple(span for span in spans_s if self.dead_zones.within(*span).intervals)
+        alive_s: tuple[Span, ...] = ()
+        for grid in queued:
+            if self.dead_zones.within(*grid.interval_s).intervals:
+                alive_s += (grid.interval_s,)
         self.dead_zones = self.dead_zones.without_all(alive_s)
         self.frontier.drop(self.dead_zones)
+        choices = list[dict[str, Any]]()
+        for choice in review.choices:
+            choices.append(choice.model_dump(mode="json", exclude_unset=True))
         self.master.record(
             events.Review,
             outcome,
             shown,
             reasoning=review.reasoning,
-            choices=[
-                choice.model_dump(mode="json", exclude_unset=True) for choice in review.choices
-            ],
+            choices=choices,
             conclusion=review.conclusion.model_dump(mode="json", exclude_unset=True),
             sufficient=self.is_sufficient,
             erased=tuple(erased),

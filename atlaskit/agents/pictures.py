@@ -118,7 +118,10 @@ class PictureScout:
                 f"{self.model.name} must return a vector of numbers for each of {len(frames)} "
                 f"pictures; it returned an array of shape {vectors.shape}."
             )
-        return [[round(float(value), 5) for value in vector] for vector in vectors]
+        rows = list[list[float]]()
+        for vector in vectors:
+            rows.append([round(value, 5) for value in vector.tolist()])
+        return rows
 
 
 @dataclass(frozen=True)

@@ -406,9 +406,9 @@ def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type
         checks: Functions that validate an instance.
         fields: Types of the fields, by name.
     """
-    validators: dict[str, Any] = {
-        check.__name__: model_validator(mode="after")(check) for check in checks
-    }
+    validators = dict[str, Any]()
+    for check in checks:
+        validators[check.__name__] = model_validator(mode="after")(check)
     required: dict[str, Any] = {field: (annotation, ...) for field, annotation in fields.items()}
     return create_model(name, __base__=Answer, __validators__=validators, **required)
 

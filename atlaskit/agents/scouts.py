@@ -22,6 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from atlaskit.agents.index import K1, Index
@@ -164,11 +165,11 @@ def words(sight: Sight, grid: Grid) -> Hints:
         return Hints(note="The video has no subtitles.")
     root = replace(grid, path=(), shift=())
     lines = sight.once(f"words {grid.k}", lambda: _scored_lines(sight, root))
-    middles_s = [line.middle_s for line in lines]
+    middle_of = attrgetter("middle_s")
     hints = dict[int, Hint]()
     for cell in grid.cells:
-        first = bisect_left(middles_s, cell.start_s)
-        last = bisect_left(middles_s, cell.end_s)
+        first = bisect_left(lines, cell.start_s, key=middle_of)
+        last = bisect_left(lines, cell.end_s, key=middle_of)
         best = max(lines[first:last], key=lambda line: line.score, default=None)
         if best is None or not best.score:
             continue

@@ -303,10 +303,10 @@ class _Listener:
         )
         if isinstance(first, Unrecorded):
             return Unrecorded(message)
-        usage = sum(
-            (error.usage for error in done.failed.values() if isinstance(error, ModelError)),
-            Usage(),
-        )
+        usage = Usage()
+        for error in done.failed.values():
+            if isinstance(error, ModelError):
+                usage += error.usage
         return type(first)(message, usage)
 
 

@@ -174,7 +174,7 @@ class Frontier:
             count: How many regions to return at most.
             among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
-        ready = [region for region in self.scored if among(region)]
+        ready = list(filter(among, self.scored))
         exploring = list(self._exploring)
         chosen = list[Grid]()
         while ready and len(chosen) < count:
@@ -307,7 +307,11 @@ def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
         >>> ak.ask(video, question, vlm=vlm, search=ak.Search(traversal=ak.strategies.bfs)).is_right
         True
     """
-    return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in frontier.best(workers)]
+    return _scans(frontier.best(workers), steps)
+
+
+def _scans(regions: Iterable[Grid], steps: int) -> list[Assignment]:
+    return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in regions]
 
 
 def beam(width: int = BEAM_WIDTH) -> Strategy:
@@ -335,7 +339,7 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
         level = min(levels, key=lambda depth: (visits[depth] // width, depth))
         room = width - visits[level] % width
         chosen = frontier.best(min(workers, room), lambda region: region.grid.depth == level)
-        return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
+        return _scans(chosen, steps)
 
     strategy.__name__ = f"beam({width})"
     return strategy

@@ -94,7 +94,8 @@ def question_text(question: Question) -> str:
         rows.append(ANSWER_FORMS[name])
     if question.choices:
         rows.append("Its possible answers, by number:")
-        rows += [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+        for index, choice in enumerate(question.choices):
+            rows.append(f"  {index}: {choice}")
     return "\n".join(rows)
 
 
@@ -151,10 +152,10 @@ def action_forms(schema: ParametricSchema) -> dict[str, str]:
                 values = [*known.get(name, {}).get("enum", []), field["const"]]
                 field = {"enum": list(dict.fromkeys(values))}
             known[name] = field
-    return {
-        word: _form({"type": "object", "properties": fields}, kinds)
-        for word, fields in forms.items()
-    }
+    texts = dict[str, str]()
+    for word, fields in forms.items():
+        texts[word] = _form({"type": "object", "properties": fields}, kinds)
+    return texts
 
 
 def _nodes(schema: type[BaseModel] | ParametricSchema) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -181,13 +182,14 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
     if PLACEHOLDER in node:
         return str(known.get(node[PLACEHOLDER], "<cell>"))
     if "const" in node or "enum" in node:
-        return "|".join(json.dumps(value) for value in node.get("enum", [node.get("const")]))
+        return "|".join(map(json.dumps, node.get("enum", [node.get("const")])))
     if "anyOf" in node:
         return "\n or ".join(_form(each, known, name) for each in node["anyOf"])
     match node["type"]:
         case "object":
-            fields = node["properties"].items()
-            forms = [f'"{key}": {_form(each, known, key)}' for key, each in fields]
+            forms = list[str]()
+            for key, each in node["properties"].items():
+                forms.append(f'"{key}": {_form(each, known, key)}')
             return f"{{{', '.join(forms)}}}"
         case "array":
             least = node.get("minItems", 0)
@@ -359,7 +361,7 @@ def listed_lines(
         return lines, NO_SUBTITLES
     # This check is cheap also for very many lines.
     is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
-    if is_short and sum(len(quote_line(line)) for line in lines) <= most:
+    if is_short and sum(map(len, map(quote_line, lines))) <= most:
         return lines, ""
     scores = Index([_Said(line.text) for line in lines]).scores(query_of(question))
     chosen = dict[str, int]()
@@ -395,7 +397,8 @@ def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") ->
     """
     rows = list[str]()
     for index, lines in by_cell.items():
-        rows += [f"{index}: {quote_line(line)}" for line in lines]
+        for line in lines:
+            rows.append(f"{index}: {quote_line(line)}")
     if not rows:
         return []
     return [f"Said in this time, each line after the number of {cell}:", *rows]
@@ -456,10 +459,12 @@ def searched_text(cells: Sequence[int]) -> str:
 
 def hints_text(hints: Sequence[HintRecord]) -> str:
     """Return the scouts' hints, one row for each: the cell, then the reason."""
-    heading = (
+    rows = [
         "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
-    )
-    return "\n".join([heading, *(f"cell {hint.cell}: {hint.reason}" for hint in hints)])
+    ]
+    for hint in hints:
+        rows.append(f"cell {hint.cell}: {hint.reason}")
+    return "\n".join(rows)
 
 
 def ranking_request(most: int, cells: Sequence[int]) -> str:
@@ -498,8 +503,10 @@ def unfollowed_text(unfollowed: Sequence[UnfollowedRecord]) -> str:
     }
     if not unfollowed:
         return ""
-    rows = [f"{span_text(*each.interval_s)}: {reasons[each.reason]}." for each in unfollowed]
-    return "\n".join(["You asked for these, and they cannot be searched again:", *rows])
+    rows = ["You asked for these, and they cannot be searched again:"]
+    for each in unfollowed:
+        rows.append(f"{span_text(*each.interval_s)}: {reasons[each.reason]}.")
+    return "\n".join(rows)
 
 
 TRUST = (

@@ -13,7 +13,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import NamedTuple
 
 from atlaskit.caching.cache import Cache
@@ -80,12 +80,9 @@ class Collection(Playlist):
         self.left_out = tuple(left_out)
         self.name = f"collection of {len(parts)} ({names[0]} … {names[-1]})"
         edges_s = [*self.starts_s, self.duration_s]
-        self.films = tuple(
-            Film(name, start_s, end_s, when)
-            for name, start_s, end_s, when in zip(
-                names, edges_s[:-1], edges_s[1:], began or [None] * len(parts), strict=True
-            )
-        )
+        when = began or [None] * len(parts)
+        films = zip(names, edges_s[:-1], edges_s[1:], when, strict=True)
+        self.films = tuple(starmap(Film, films))
         self._edges_s = edges_s
         self.fingerprint = collection_fingerprint([part.fingerprint for part in parts], names)
 
@@ -170,7 +167,8 @@ class Collection(Playlist):
         for film in sorted({self._standing(*interval) for interval in intervals}):
             from_s = self._edges_s[film]
             shots = shots_of(self.parts[film], cache)
-            cuts_s.update(from_s + cut_s for cut_s in shots.cuts_s)
+            for cut_s in shots.cuts_s:
+                cuts_s.add(from_s + cut_s)
             for place_s, rank in zip(shots.places_s, shots.ranks, strict=True):
                 ranks[from_s + place_s] = rank
         places_s = tuple(sorted(ranks))

@@ -106,14 +106,16 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
         >>> film.name, film.start_s
         ('match.mp4', 0.0)
     """
-    sources = found_in(source)
+    found = found_in(source)
     store = cache or default_cache()
-    folders = {each.path.parent for each in sources}
-    lines_in = {folder: subtitle_files(folder) for folder in folders}
-    sources = [
-        each._replace(lines=subtitles_beside(each.path, lines_in[each.path.parent]))
-        for each in sources
-    ]
+    sources = list[Source]()
+    lines_in = dict[Path, list[Path]]()
+    for each in found:
+        folder = each.path.parent
+        if folder not in lines_in:
+            lines_in[folder] = subtitle_files(folder)
+        lines = subtitles_beside(each.path, lines_in[folder])
+        sources.append(each._replace(lines=lines))
     opened = dict[int, _Opened]()
     faults = dict[int, str]()
     for number, outcome in enumerate(_open_all(sources, store, progress)):
@@ -137,12 +139,14 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
             DamagedVideo,
             stacklevel=2,
         )
-    return Collection(
-        [each.film for each in opened.values()],
-        [sources[number].name for number in opened],
-        [each.began for each in opened.values()],
-        left_out,
-    )
+    films = list[VideoFile]()
+    names = list[str]()
+    began = list[datetime | None]()
+    for number, (film, moment) in opened.items():
+        films.append(film)
+        names.append(sources[number].name)
+        began.append(moment)
+    return Collection(films, names, began, left_out)
 
 
 def _listed(sentences: Sequence[str]) -> str:
@@ -247,10 +251,9 @@ def found_in(source: Videos) -> list[Source]:
     names = Counter(one.name for one in sources)
     if is_list and max(names.values()) > 1:
         home = os.path.commonpath([one.path.parent.absolute() for one in sources])
-        below = [one.path.absolute().relative_to(home) for one in sources]
-        sources = [
-            one._replace(name=name_as_text(path)) for one, path in zip(sources, below, strict=True)
-        ]
+        for number, one in enumerate(sources):
+            below = one.path.absolute().relative_to(home)
+            sources[number] = one._replace(name=name_as_text(below))
     return sources
 
 
@@ -303,16 +306,18 @@ def _holds(folder: Path) -> str:
         endings.update(Path(name).suffix.lower() or "no ending" for name in names)
     if not endings:
         return "It is empty."
-    listed = ", ".join(
-        f"{count} with {ending}" for ending, count in endings.most_common(MOST_LISTED)
-    )
-    return f"Its files: {printable(listed, 200)}."
+    listed = list[str]()
+    for ending, count in endings.most_common(MOST_LISTED):
+        listed.append(f"{count} with {ending}")
+    return f"Its files: {printable(', '.join(listed), 200)}."
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key by which names are sorted as people do: 2 before 10."""
-    parts = re.split(r"(\d{1,18})", name.casefold())
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    key = list[tuple[int, str]]()
+    for part in re.split(r"(\d{1,18})", name.casefold()):
+        key.append((int(part), "") if part.isdigit() else (-1, part))
+    return key
 
 
 def read_listing(path: Path) -> list[Source]:

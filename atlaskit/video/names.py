@@ -24,7 +24,8 @@ from atlaskit.errors import InputError, VideoError, printable
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 PAGE = re.compile(
-    r"(?:\w+\.)?(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com|twitch\.tv|dailymotion\.com|tiktok\.com)/",
+    r"(?:\w+\.)?(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com"
+    r"|twitch\.tv|dailymotion\.com|tiktok\.com)/",
     re.IGNORECASE | re.ASCII,
 )
 """Beginnings of the addresses of pages with videos, without `https://`."""
@@ -102,11 +103,8 @@ def _respelled(path: Path) -> Path:
     """Return a path, or that of the one file beside it whose name reads the same in Unicode."""
     if path.name.isascii() or exists(path):
         return path
-    same = [
-        name
-        for name in _names_beside(path)
-        if normalize("NFC", name) == normalize("NFC", path.name)
-    ]
+    wanted = normalize("NFC", path.name)
+    same = [name for name in _names_beside(path) if normalize("NFC", name) == wanted]
     if len(same) == 1:
         return path.parent / same[0]
     return path

@@ -203,7 +203,10 @@ class _Opening:
                 )
         else:
             of_each, of_whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
-            of_parts = [None if isinstance(source, Video) else of_each for source in sources]
+            of_parts = [of_each] * len(sources)
+            for number, source in enumerate(sources):
+                if isinstance(source, Video):
+                    of_parts[number] = None
         fingerprints = known if len(known) == len(sources) else [None] * len(sources)
         opened: dict[tuple[str, str], Video] = {}
         parts: list[Video] = []
@@ -225,9 +228,10 @@ class _Opening:
 
     def _playlist(self, whole: VideoFacts, lines: Subtitles) -> Playlist | None:
         """Return a playlist from the cache; None if the cache does not know all of its files."""
-        known = {part: self._facts(part) for part in whole.parts}
-        if not all(facts and not facts.parts for facts in known.values()):
-            return None
+        known = dict.fromkeys(whole.parts)
+        for facts in map(self._facts, known):
+            if facts is None or facts.parts:
+                return None
         videos = {part: self._file(None, None, part) for part in known}
         parts = [videos[part] for part in whole.parts]
         if not whole.films:
@@ -253,11 +257,11 @@ def _check_embedded(source: object, subtitles: object) -> None:
         )
 
 
-def _beside(source: Path | list[Video | Path] | None) -> Any:
+def _beside(source: Path | Video | list[Video | Path] | None) -> Any:
     """Return the subtitle files that lie beside videos, None where there is none."""
     if isinstance(source, list):
-        return [None if isinstance(part, Video) else subtitles_beside(part) for part in source]
-    if source is None:
+        return list(map(_beside, source))
+    if source is None or isinstance(source, Video):
         return None
     return subtitles_beside(source)
 
@@ -280,4 +284,7 @@ def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
         raise InputError(
             f"A video is a file, or a list of files and open videos; got {source!r:.80}."
         )
-    return [part if isinstance(part, Video) else local_path(part) for part in source]
+    named = list[Video | Path]()
+    for part in source:
+        named.append(part if isinstance(part, Video) else local_path(part))
+    return named

@@ -43,12 +43,12 @@ class Playlist(Video):
         if not parts:
             raise InputError("A playlist needs at least one video.")
         self.parts = tuple(parts)
-        *self._part_starts, end = accumulate(
-            (Fraction(part.duration_s) for part in parts), initial=Fraction(0)
-        )
+        lengths = [Fraction(part.duration_s) for part in parts]
+        *self._part_starts, end = accumulate(lengths, initial=Fraction(0))
         self.duration_s = float(end)
         self.fps = max(part.fps for part in parts)
-        self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
+        widths, heights = zip(*(part.size for part in parts), strict=True)
+        self.size = (max(widths), max(heights))
         if len(parts) > 1:
             names = f"{self.parts[0].name} … {self.parts[-1].name}"
         else:
@@ -133,7 +133,8 @@ class Playlist(Video):
             marks = of_part[id(part)]
             start_s = float(start)
             cuts_s += [start_s, *(start_s + cut_s for cut_s in marks.cuts_s)]
-            changes += [(start_s + change_s, strength) for change_s, strength in marks.changes]
+            for change_s, strength in marks.changes:
+                changes.append((start_s + change_s, strength))
             inner_s = marks.keyframes_s
             if inner_s is None:
                 inner_s = np.arange(0.0, part.duration_s, 1.0).tolist()

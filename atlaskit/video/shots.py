@@ -232,7 +232,7 @@ BLOCK = 1 << 14
 def marks_of(packets: Packets) -> Marks:
     """Return where a container marks changes: keyframes off its beat, unusually large packets."""
     keyframes_s = packets.times_s[packets.are_keyframes]
-    every_s = [float(at) for at in keyframes_s]
+    every_s = list(map(float, keyframes_s))
     if len(keyframes_s) < 2 or len(keyframes_s) > len(packets.times_s) / 2:
         return Marks([], every_s, False)
     gaps_s = np.diff(keyframes_s)

@@ -102,7 +102,7 @@ def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[
             ) from error
         if cells is None:
             return
-        cells = [cell.strip() for cell in cells]
+        cells = list(map(str.strip, cells))
         if any(cells):
             yield number, cells
 

@@ -248,11 +248,11 @@ class Video(ABC):
             InputError: A time is outside the video, or the size is not one.
         """
         try:
-            width, height = (int(side) for side in size or self.size)
+            width, height = map(int, size or self.size)
         except (TypeError, ValueError) as error:
             raise InputError(f"A size is (width, height) in pixels; got {size!r:.80}.") from error
         try:
-            times = [float(time_s) for time_s in times_s]
+            times = list(map(float, times_s))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"Times are numbers of seconds, such as 65.0 for 1:05; got {times_s!r:.80}."

@@ -376,8 +376,6 @@ class VerdictCall:
             "seen": "was seen as finely before",
             "outside": "lies outside of what is searched",
         }
-        rows += [
-            f"You asked for {span_text(*each.interval_s)}: it {reasons[each.reason]}."
-            for each in self.unfollowed
-        ]
+        for each in self.unfollowed:
+            rows.append(f"You asked for {span_text(*each.interval_s)}: it {reasons[each.reason]}.")
         return " ".join(rows)

@@ -193,7 +193,8 @@ class ReviewCall:
         rows = [f"Round {self.round}; {self.calls}{most} calls are used."]
         if empty:
             rows.append(f"Searched, but not to the end, and nothing kept: {listed(empty)}.")
-        rows += [f"Cell {cell} holds {', '.join(labels[cell])}." for cell in sorted(labels)]
+        for cell in sorted(labels):
+            rows.append(f"Cell {cell} holds {', '.join(labels[cell])}.")
         return " ".join(rows)
 
     def request(self) -> Request:

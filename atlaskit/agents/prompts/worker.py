@@ -118,7 +118,7 @@ class StepCall:
             opening: Returns the messages that begin a conversation with a call.
             result: Returns the parts of a call's message about the turn before it.
         """
-        calls = [self.before(number) for number in range(self.begin, len(self.turns) + 1)]
+        calls = list(map(self.before, range(self.begin, len(self.turns) + 1)))
         messages = opening(calls[0])
         for call, following in pairwise(calls):
             parts = chain.from_iterable(message.parts for message in messages)
@@ -216,20 +216,24 @@ def _note(turn: Turn) -> str:
     named = cells_of(turn.action) or (0,)
     items = getattr(turn.action, "items", ())
     first = seen.state.cell(named[0])
+    kept = [f"{clock(seen.moments[item.cell])} {item.description}" for item in items]
     return ACTIONS[name_of(turn.action)].past.format(
         start=clock(first.start_s),
         end=clock(first.end_s),
         last=clock(seen.view.grid.end_s),
         moment=clock(seen.moments[named[0]]),
         count=len(named),
-        kept="; ".join(f"{clock(seen.moments[item.cell])} {item.description}" for item in items),
+        kept="; ".join(kept),
     )
 
 
 def _moves(call: StepCall) -> str:
     """Return the form of each legal action and what it is for, one in a row."""
     helps = {word_of(name): kind.help for name, kind in ACTIONS.items() if kind.help}
-    return "\n".join(f"{form}: {helps[word]}" for word, form in action_forms(call.schema).items())
+    rows = list[str]()
+    for word, form in action_forms(call.schema).items():
+        rows.append(f"{form}: {helps[word]}")
+    return "\n".join(rows)
 
 
 def _next_move(call: StepCall) -> str:
@@ -239,7 +243,9 @@ def _next_move(call: StepCall) -> str:
     for name, cells in legal.cells.items():
         names[cells].append(" ".join([word_of(name), *ACTIONS[name].given.values()]))
     without_cells = names.pop((), [])
-    possible = [f"{', '.join(words)} with {listed(cells)}" for cells, words in names.items()]
+    possible = list[str]()
+    for cells, words in names.items():
+        possible.append(f"{', '.join(words)} with {listed(cells)}")
     if without_cells:
         possible.append(", ".join(without_cells))
     left = call.steps_left

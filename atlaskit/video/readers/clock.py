@@ -134,12 +134,11 @@ def _end_of_part(
 ) -> Fraction:
     """Return when the part `[first, after)` ends: with its picture, or with a longer stream."""
     is_last = after == count
-    ends = [
-        run.end_s + shift_s
-        for run in runs
-        if first <= run.middle < after + is_last and (is_last or run.last <= after + INTERLEAVING)
-    ]
-    longest = max([video_end, *ends])
+    longest = video_end
+    for run in runs:
+        is_of_part = first <= run.middle < after + is_last
+        if is_of_part and (is_last or run.last <= after + INTERLEAVING):
+            longest = max(longest, run.end_s + shift_s)
     if is_last or longest - video_end > UNEVEN_S:
         return longest
     return video_end
@@ -189,7 +188,7 @@ def ordered(times: Ticks, reach: int) -> Ticks:
     new part begins, and each part is sorted by itself.
     """
     breaks = np.flatnonzero(np.diff(times) < -reach) + 1
-    return np.concatenate([np.sort(part) for part in np.split(times, breaks)])
+    return np.concatenate(list(map(np.sort, np.split(times, breaks))))
 
 
 def paced(times: Ticks, duration: Ticks, tick: Fraction) -> Ticks:

@@ -187,10 +187,10 @@ def _is_scrambled(head: bytes) -> bool:
             packets[number] += 1
             scrambled[number] += head[at + 3] & 0xC0 != 0
         at += size
-    return any(
-        count >= FEWEST_PACKETS and scrambled[number] > count / 2
-        for number, count in packets.items()
-    )
+    for number, count in packets.items():
+        if count >= FEWEST_PACKETS and scrambled[number] > count / 2:
+            return True
+    return False
 
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)

@@ -33,11 +33,10 @@ RARE_RATE = 240
 
 def earliest_start(container: InputContainer) -> Fraction:
     """Return the container's time, in seconds, at which its earliest stream starts."""
-    starts = [
-        stream.start_time * stream.time_base
-        for stream in container.streams
-        if stream.start_time is not None and stream.time_base is not None
-    ]
+    starts = list[Fraction]()
+    for stream in container.streams:
+        if stream.start_time is not None and stream.time_base is not None:
+            starts.append(stream.start_time * stream.time_base)
     return min(starts, default=Fraction(0))
 
 

@@ -418,6 +418,9 @@ class _Packets:
             self._note_lost(table, rows)
             readable = int(ends.max()) * self.tick
             last = max(first + promise.picture, readable)
+        places = list[tuple[int, int]]()
+        for packet, shift in joints:
+            places.append((self._positions[packet], round(shift * self.tick * 1_000_000)))
         return Description(
             kind=self.kind,
             is_in_place=self._is_in_place,
@@ -434,10 +437,7 @@ class _Packets:
             end=last.as_integer_ratio(),
             readable_end=readable.as_integer_ratio(),
             codecs=self.codecs,
-            joints=[
-                (self._positions[packet], round(shift * self.tick * 1_000_000))
-                for packet, shift in joints
-            ],
+            joints=places,
         )
 
 

@@ -155,11 +155,14 @@ class PyAVReader:
             )
             self._last_tick = wanted[-1] if wanted else self._last_tick
         found = self._decode_groups(groups, size, is_sequence)
-        answers = [found.get(tick) for tick in ticks]
-        return [
-            answer if isinstance(answer, np.ndarray) else self._frame_error(answer, time_s)
-            for answer, time_s in zip(answers, times_s, strict=True)
-        ]
+        frames = list[FrameOrError]()
+        for tick, time_s in zip(ticks, times_s, strict=True):
+            answer = found.get(tick)
+            if isinstance(answer, np.ndarray):
+                frames.append(answer)
+            else:
+                frames.append(self._frame_error(answer, time_s))
+        return frames
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.

@@ -99,8 +99,11 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
             case {"tStartMs": start, "segs": [*parts]}:
                 per_second = 1000
                 length = segment.get("dDurationMs")
-                texts = (part.get("utf8") for part in parts if isinstance(part, dict))
-                text = "".join(part for part in texts if isinstance(part, str))
+                pieces = list[str]()
+                for part in parts:
+                    if isinstance(part, dict) and isinstance(part.get("utf8"), str):
+                        pieces.append(part["utf8"])
+                text = "".join(pieces)
             case {"offsets": {"from": start, "to": end}, "text": text}:
                 per_second = 1000
             case {"timestamp": [start, end], "text": text}:
@@ -327,13 +330,15 @@ def _paragraphs(
 
 def _all_in_timed_spans(element: ElementTree.Element) -> bool:
     """Return whether an element consists of spans that all have times."""
-    spans = [child for child in element if _local(child.tag) == "span"]
-    beside = [element.text, *(child.tail for child in element)]
-    return (
-        bool(spans)
-        and all(span.get("begin") for span in spans)
-        and not any(map(str.strip, filter(None, beside)))
-    )
+    beside = [element.text or ""]
+    has_spans = False
+    for child in element:
+        beside.append(child.tail or "")
+        if _local(child.tag) == "span":
+            has_spans = True
+            if not child.get("begin"):
+                return False
+    return has_spans and not "".join(beside).strip()
 
 
 def _text(element: ElementTree.Element) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,9 +117,10 @@ def _candidates(
     listed = [str(found) if found.is_text else f"{found} ({found.kind})" for found in tracks]
     there = "; ".join(listed)
     if track is not None:
-        chosen = [
-            found for found in tracks if str(track) == str(found.number) or track == found.title
-        ]
+        chosen = list[Track]()
+        for found in tracks:
+            if str(track) == str(found.number) or track == found.title:
+                chosen.append(found)
         if not chosen:
             raise SubtitleError(f"{path} has no subtitle track {track!r:.80}: choose from {there}.")
         if not chosen[0].is_text:
@@ -140,11 +142,16 @@ def _candidates(
                 f"{path} has no text track in language {language!r:.80}: choose from {there}."
             )
     else:
-        whole = [found for found in readable if not found.is_partial] or readable
+        whole = _whole(readable)
         defaults = [found.language for found in readable if found.is_default]
         usual = next((found for found in whole if found.language in defaults), whole[0])
         chosen = [found for found in whole if found.language == usual.language]
-    return [found for found in chosen if not found.is_partial] or chosen
+    return _whole(chosen)
+
+
+def _whole(tracks: list[Track]) -> list[Track]:
+    """Return the tracks that are not partial; all of them if each is."""
+    return [track for track in tracks if not track.is_partial] or tracks
 
 
 def _worth(track: Track, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
@@ -163,7 +170,7 @@ def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, l
     of_index = {container.streams.subtitles[track.number].index: track for track in tracks}
     streams = [container.streams[index] for index in of_index]
     discard_others(container, *streams)  # lets the demuxer skip the frames of an MP4 unread
-    found: dict[int, list[tuple[float, float | None, bytes]]] = {index: [] for index in of_index}
+    found = defaultdict[int, list[tuple[float, float | None, bytes]]](list)
     for packet in container.demux(*streams):
         if packet.pts is None or packet.time_base is None or not packet.size:
             continue
@@ -175,10 +182,10 @@ def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, l
             # Two bytes of length, the text, then styles.
             data = data[2 : 2 + int.from_bytes(data[:2], "big")]
         found[packet.stream.index].append((float(start), end_s, data))
-    return {
-        track.number: _decoded(found[index], track.codec in ("ass", "ssa"))
-        for index, track in of_index.items()
-    }
+    lines = dict[int, list[SourceLine]]()
+    for index, track in of_index.items():
+        lines[track.number] = _decoded(found[index], track.codec in ("ass", "ssa"))
+    return lines
 
 
 def _decoded(rows: Sequence[tuple[float, float | None, bytes]], is_ass: bool) -> list[SourceLine]:

@@ -79,7 +79,8 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\[Script Info\]", re.IGNORECASE), ".ass"),
     (
         re.compile(
-            r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:(?:\w+:)?tt|transcript|timedtext)[\s>]",
+            r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?"
+            r"<(?:(?:\w+:)?tt|transcript|timedtext)[\s>]",
             re.DOTALL,
         ),
         ".ttml",

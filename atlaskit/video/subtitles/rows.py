@@ -137,9 +137,7 @@ def _is_damaged_timing(row: str) -> bool:
         return False
     digits = sum(map(str.isdigit, row))
     letters = sum(map(str.isalpha, row))
-    return (
-        digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and any(mark in row for mark in ":;")
-    )
+    return digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and (":" in row or ";" in row)
 
 
 def _srt_body(body: list[str], is_last: bool) -> list[str]:
@@ -265,12 +263,15 @@ def parse_lrc(text: str) -> list[SourceLine]:
             # A row without a time continues the one before it.
             said[-1] = (said[-1][0], f"{said[-1][1]} {words}".strip())
     # A time without words ends the line before it.
-    every = set(chain.from_iterable(starts for starts, _ in said))
+    every = set[float]()
+    for starts, _ in said:
+        every.update(starts)
     following = dict(pairwise(sorted(every)))
     lines = []
     for starts, words in said:
         if words:
-            lines += [SourceLine(start_s, following.get(start_s), words) for start_s in starts]
+            for start_s in starts:
+                lines.append(SourceLine(start_s, following.get(start_s), words))
     return lines
 
 

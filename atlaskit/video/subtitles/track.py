@@ -183,9 +183,9 @@ class Subtitles:
     @cached_property
     def _index(self) -> tuple[list[float], list[float]]:
         """The start of each line, and the latest end among that line and all lines before it."""
-        return [line.start_s for line in self.lines], list(
-            accumulate((line.end_s for line in self.lines), max)
-        )
+        starts = [line.start_s for line in self.lines]
+        ends = [line.end_s for line in self.lines]
+        return starts, list(accumulate(ends, max))
 
     def __len__(self) -> int:
         return len(self.lines)
