@@ -35,10 +35,10 @@ Longer worlds are joined from clips (`long_timeline`).
 _GAP_S = 0.7  # smallest time between two events
 # smallest time between an event and a cut: half the gap, so the gap also holds across a cut
 _CUT_MARGIN_S = 0.35
-_EVENT_S = (0.5, 30.0)
-_SCENE_S = (12.0, 40.0)
+_EVENT_S = (0.5, 30.0)  # shortest and longest event
+_SCENE_S = (12.0, 40.0)  # shortest and longest scene
 _BANNER_BAND = 0.24  # share of the height that the object leaves free if there is a caption
-_EDGE = 0.03
+_EDGE = 0.03  # share of the frame that stays free at each edge
 
 
 def write_script(
@@ -58,8 +58,8 @@ def write_script(
         fps: Frames per second.
         size: Width and height of the frames, in pixels.
         cast: What the script is drawn from.
-        parts: Number of equal parts into which the script can be cut. A cut lies between two parts,
-            and no event or line crosses it. A part's length is rounded to whole frames.
+        parts: Number of equal parts into which the script can be divided. A new scene begins at
+            each part, and no event or line crosses into another. Parts have whole frames.
 
     Raises:
         InputError: No AtlasWorld video can have this duration, frame rate or size.
@@ -121,6 +121,7 @@ def _draw_settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str
         for place in rng.sample(PLACES, len(PLACES)):
             once.append((place, lights[place][turn]))
     extra = max(0, count - len(once))
+    # A few settings, each in another place, recur about four times or more.
     repeated = once[: min(len(PLACES), math.ceil(extra / 4))]
     settings = [*once[:count], *islice(cycle(repeated), extra)]
     rng.shuffle(settings)
@@ -133,7 +134,7 @@ def _separate_places(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
     while settings:
         previous = order[-1][0] if order else None
         [(commonest, count)] = Counter(place for place, _ in settings).most_common(1)
-        # Otherwise its scenes would end up side by side.
+        # A place in more than half of the settings left comes now, or two would end side by side.
         forced = commonest if 2 * count > len(settings) else None
         order.append(
             next(pair for pair in settings if pair[0] != previous and forced in (None, pair[0]))
@@ -164,17 +165,28 @@ def _draw_events(
             caption = words.pop() + rng.choice(("", "", f" {rng.randint(2, 99)}"))
             caption_at = rng.choice(("top", "bottom", "bottom"))
         motion = _draw_motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
-        times = first / fps, last / fps
         events.append(
             WorldEvent(
-                f"e{number:03}", scene_index, *times, colour, shape, caption, caption_at, motion
+                id=f"e{number:03}",
+                scene=scene_index,
+                start_s=first / fps,
+                end_s=last / fps,
+                colour=colour,
+                shape=shape,
+                caption=caption,
+                caption_at=caption_at,
+                motion=motion,
             )
         )
     return tuple(events)
 
 
 def _draw_event_counts(rng: random.Random, scenes: tuple[Scene, ...], max_events: int) -> list[int]:
-    """Draw each scene's number of events, 1 to 3; 0 only where earlier scenes hold enough."""
+    """Draw each scene's number of events, 0 to 3, with at most `max_events` in all.
+
+    Before this limit is applied, a scene is only empty if the scene before it is not and the
+    earlier scenes hold more than one event on average.
+    """
     counts: list[int] = []
     for scene in scenes:
         most = 1 if scene.end_s - scene.start_s < _SCENE_S[0] else 3
@@ -196,8 +208,9 @@ def _draw_event_spans(
     longest = math.floor(_EVENT_S[1] * fps)
     room = round((scene.end_s - scene.start_s) * fps) - 2 * margin - (count - 1) * gap
     lengths = list[int]()
+    low, high = map(math.log, _EVENT_S)
     for _ in range(count):
-        length = round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S))))
+        length = round(fps * math.exp(rng.uniform(low, high)))
         lengths.append(min(max(length, shortest), longest))
     while sum(lengths) > 0.9 * room:
         longest_event = lengths.index(max(lengths))
@@ -250,11 +263,17 @@ def _draw_motion(
     x0, x1 = rng.sample((left, left + travel), 2)
     y0 = rng.uniform(highest, lowest)
     y1 = min(max(y0 + rng.uniform(-0.1, 0.1) * min(1.0, seconds), highest), lowest)
-    size, x0, y0, x1, y1, bob = (round(number, 4) for number in (size, x0, y0, x1, y1, bob))
-    bob_s = round(rng.uniform(1.6, 3.2), 2)
-    tilt = round(rng.uniform(-9, 9), 1)
     return Motion(
-        size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES)
+        size=round(size, 4),
+        x0=round(x0, 4),
+        y0=round(y0, 4),
+        x1=round(x1, 4),
+        y1=round(y1, 4),
+        bob=round(bob, 4),
+        bob_s=round(rng.uniform(1.6, 3.2), 2),
+        tilt_deg=round(rng.uniform(-9, 9), 1),
+        enter=rng.choice(ENTRANCES),
+        leave=rng.choice(ENTRANCES),
     )
 
 
@@ -284,15 +303,15 @@ def _draw_lines(
             lines.append((first, first + length, text, None, False))
     lines.sort()
     spoken = list[SpokenLine]()
-    for start, end, text, event, misleading in lines:
-        spoken.append(SpokenLine(start / fps, end / fps, text, event, misleading))
+    for first, last, text, event_id, misleading in lines:
+        spoken.append(SpokenLine(first / fps, last / fps, text, event_id, misleading))
     return tuple(spoken)
 
 
 def _draw_event_lines(
     rng: random.Random, events: tuple[WorldEvent, ...], part_frames: int, fps: int, cast: Cast
 ) -> list[_LineFrames]:
-    """Draw lines about 40 % of the events; a third of them name a wrong colour."""
+    """Draw one line for each of 40 % of the events; a third of them name a wrong colour."""
     spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
     misleading = set(rng.sample(spoken, round(len(spoken) / 3)))
     # No template is used twice, so that a question can quote a line.
@@ -332,14 +351,14 @@ def _draw_line_span(
     """
     event = events[number]
     part_first = round(event.start_s * fps) // part_frames * part_frames
-    before = part_first / fps
+    before_s = part_first / fps
     if number > 0:
-        before = max(before, events[number - 1].end_s)
-    after = (part_first + part_frames) / fps
+        before_s = max(before_s, events[number - 1].end_s)
+    after_s = (part_first + part_frames) / fps
     if number + 1 < len(events):
-        after = min(after, events[number + 1].start_s)
-    low = math.ceil((before + event.start_s) / 2 * fps)
-    high = math.floor((event.end_s + after) / 2 * fps)
+        after_s = min(after_s, events[number + 1].start_s)
+    low = math.ceil((before_s + event.start_s) / 2 * fps)
+    high = math.floor((event.end_s + after_s) / 2 * fps)
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)
     length = min(_spoken_frames(text, fps), high - low)
     first = rng.randint(max(low, middle - length + 1), min(middle, high - length))

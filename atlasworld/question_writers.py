@@ -1,8 +1,9 @@
-"""One function for each category draws a question: its text, choices, answer and evidence.
+"""Writers of questions, one for each category, and for some one about what the script lacks.
 
-`Askable` holds the parts of a script that questions may name. A writer returns a draft, whose first
-choice is the right one, or None if the script has nothing to ask about in its category. The texts
-and the order of random draws are frozen: the same seed must always give the same questions.
+`Askable` holds the parts of a script that questions may name. A writer returns a question, or None
+if the script has nothing to ask about in its category. Of its choices, if it has any, the first is
+the right one, or none is if the answer is ABSENT. The texts and the order of random draws are
+frozen: the same seed must always give the same questions.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Askable:
         texts = Counter(line.text for line in self.script.lines)
         unique = list[tuple[SpokenLine, WorldEvent]]()
         for line in self.script.lines:
-            event = events.get(line.event or "")
+            event = events.get(line.event or "")  # a line may be about no event
             if event and texts[line.text] == 1 and self._events_during(line) == [event]:
                 unique.append((line, event))
         return unique
@@ -176,7 +177,7 @@ def how_often(askable: Askable, rng: random.Random) -> Question | None:
     names = list(dict.fromkeys(names_of(askable.events)))
     recurring = [name for name in names if askable.appearances[name] > 1]
     is_recurring = bool(recurring) and rng.random() < 0.5
-    name = rng.choice(recurring if is_recurring else sorted(names))
+    name = rng.choice(recurring if is_recurring else sorted(names))  # this order is frozen too
     count = askable.appearances[name]
     wrong = [*range(1, count), *range(count + 1, count + CHOICES)]
     spans = [span_of(event) for event in askable.script.events if event.name == name]
@@ -189,6 +190,7 @@ def object_when_said(askable: Askable, rng: random.Random) -> Question | None:
     if not askable.unique_lines:
         return None
     line, event = rng.choice(askable.unique_lines)
+    # Without a misleading line the colour is None, and no object has this name.
     misleading_name = f"{askable.misleading_colour(event)} {event.shape}"
     distractors = _other_objects(askable, {event.name, misleading_name}, rng)
     if line.misleading:
@@ -261,7 +263,7 @@ def tally_of_none(askable: Askable, rng: random.Random) -> Question | None:
 
 
 def _never_shown(askable: Askable, rng: random.Random) -> str:
-    """Return an object that never appears; every cast keeps some."""
+    """Return an object that never appears; every cast leaves some out."""
     return rng.choice([name for name in OBJECT_NAMES if name not in askable.appearances])
 
 

@@ -21,7 +21,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Expand(Action):
-    """Go to the grid of exactly one cell's interval, one depth further down.
+    """Go to the grid of exactly one cell's interval, one level deeper.
 
     Examples:
         >>> atlas = ak.Atlas(video, k=4)
@@ -101,7 +101,7 @@ class Claim:
     subtitle: str = ""
     """Text of the subtitle lines during the cell; set by the environment."""
     timestamp_s: float | None = None
-    """Time of the cell's frame in seconds; set by the environment. None means the midpoint."""
+    """Time of the cell's frame in seconds; set by the environment. None: the cell's midpoint."""
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,16 @@ class ActionKind:
     help: str
     """Its purpose, for prompts."""
     past: str
-    """Past-tense summary of the action, shown to the model in later views."""
+    """Past-tense summary of the action, shown to the model in later views. The first cell that it
+    names gives {start}, {end} and {moment}; {last} is the end of the view, {count} the number of
+    cells, and {kept} the claims."""
     phrase: str
-    """Present-tense summary with the cells it names, for displays."""
+    """Present-tense summary with the {cells} it names, for displays."""
     verb: str
     """Present-tense summary without cells, for displays."""
     result: str = "Done."
-    """The result of the action, for the next prompt; an image that the action asked for follows."""
+    """The result of the action, with its {cells}, for the next prompt; the image that it asked for,
+    if any, follows."""
     traversal: str = ""
     """The traversal in which it is offered; empty for both."""
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -160,7 +163,11 @@ class ActionKind:
 
     def make(self, named: Sequence[Any] = ()) -> Action:
         """Return the action that names these cells or claims."""
-        values = {"cell": named[:1], "nothing": ()}.get(self.takes, (tuple(named),))
+        values: tuple[Any, ...] = (tuple(named),)
+        if self.takes == "cell":
+            values = tuple(named[:1])
+        elif self.takes == "nothing":
+            values = ()
         return self.type(*values, **self.given)
 
     def is_of(self, action: Any) -> bool:
@@ -174,87 +181,89 @@ ACTIONS = {
     "expand": ActionKind(
         Expand,
         "cell",
-        lambda state: state.expandable,
-        "open a cell to see its stretch of time in finer steps.",
-        "- opened {start}–{end}",
-        "opens {cells}",
-        "opens a cell",
+        legal=lambda state: state.expandable,
+        help="open a cell to see its stretch of time in finer steps.",
+        past="- opened {start}–{end}",
+        phrase="opens {cells}",
+        verb="opens a cell",
         traversal="dfs",
     ),
     "backtrack": ActionKind(
         Backtrack,
         "nothing",
-        lambda state: state.depth > state.region_depth,
-        "return to the sheet that this one was opened from.",
-        "- came back from {start}–{last}",
-        "goes back to the grid above",
-        "goes back to the grid above",
+        legal=lambda state: state.depth > state.region_depth,
+        help="return to the sheet that this one was opened from.",
+        past="- came back from {start}–{last}",
+        phrase="goes back to the grid above",
+        verb="goes back to the grid above",
         traversal="dfs",
     ),
     "mark_promising": ActionKind(
         MarkPromising,
         "cells",
-        lambda state: state.markable,
-        "queue the cells in which what is wanted may lie between the frames; others will open "
+        legal=lambda state: state.markable,
+        help="queue the cells in which what is wanted may lie between the frames; others will open "
         "them. You see this one sheet only, and have few turns: mark first, then look closer.",
-        "- queued {count} cells from {start}",
-        "marks {cells} as promising",
-        "marks cells as promising",
-        "Queued: {cells}.",
+        past="- queued {count} cells from {start}",
+        phrase="marks {cells} as promising",
+        verb="marks cells as promising",
+        result="Queued: {cells}.",
         traversal="bfs",
     ),
     "zoom": ActionKind(
         Zoom,
         "cell",
-        lambda state: [cell.index for cell in state.alive],
-        "see a cell's frame at full size, to read text or tell details apart.",
-        "- looked closely at {moment}",
-        "looks at the frame of {cells}",
-        "looks at a frame",
-        "Cell {cells} at full size:",
+        legal=lambda state: [cell.index for cell in state.alive],
+        help="see a cell's frame at full size, to read text or tell details apart.",
+        past="- looked closely at {moment}",
+        phrase="looks at the frame of {cells}",
+        verb="looks at a frame",
+        result="Cell {cells} at full size:",
     ),
     "investigate_before": ActionKind(
         Investigate,
         "cell",
-        lambda state: [cell.index for cell in state.alive if cell.start_s > 0],
-        "see a strip of the frames right before a cell's stretch or right after it, once you have "
-        "found the scene that matters.",
-        "- looked at what comes before {moment}",
-        "looks just before {cells}",
-        "looks before or after a frame",
-        "What comes before cell {cells}; keep its frames in your next action or never:",
+        legal=lambda state: [cell.index for cell in state.alive if cell.start_s > 0],
+        help="see a strip of the frames right before a cell's stretch or right after it, once you "
+        "have found the scene that matters.",
+        past="- looked at what comes before {moment}",
+        phrase="looks just before {cells}",
+        verb="looks before or after a frame",
+        result="What comes before cell {cells}; keep its frames in your next action or never:",
         given={"direction": "before"},
     ),
     "investigate_after": ActionKind(
         Investigate,
         "cell",
-        lambda state: [cell.index for cell in state.alive if cell.end_s < state.rules.duration_s],
-        "",
-        "- looked at what comes after {moment}",
-        "looks just after {cells}",
-        "looks before or after a frame",
-        "What comes after cell {cells}; keep its frames in your next action or never:",
+        legal=lambda state: [
+            cell.index for cell in state.alive if cell.end_s < state.rules.duration_s
+        ],
+        help="",  # the model sees one word for both, with the help of `investigate_before`
+        past="- looked at what comes after {moment}",
+        phrase="looks just after {cells}",
+        verb="looks before or after a frame",
+        result="What comes after cell {cells}; keep its frames in your next action or never:",
         given={"direction": "after"},
     ),
     "add_to_scratchpad": ActionKind(
         AddToScratchpad,
         "claims",
-        lambda state: state.addable,
-        "keep frames that you see as evidence, by their numbers; say of each what it shows, which "
-        "answer that supports or rules out, and how sure you are.",
-        "- kept {kept}",
-        "adds evidence from {cells}",
-        "adds evidence",
-        "Kept: {cells}.",
+        legal=lambda state: state.addable,
+        help="keep frames that you see as evidence, by their numbers; say of each what it shows, "
+        "which answer that supports or rules out, and how sure you are.",
+        past="- kept {kept}",
+        phrase="adds evidence from {cells}",
+        verb="adds evidence",
+        result="Kept: {cells}.",
     ),
     "finished": ActionKind(
         Finished,
         "nothing",
-        lambda state: True,
-        "what is wanted is kept, or it is not here.",
-        "- finished",
-        "finishes its region",
-        "finishes its region",
+        legal=lambda state: True,
+        help="what is wanted is kept, or it is not here.",
+        past="- finished",
+        phrase="finishes its region",
+        verb="finishes its region",
     ),
 }
 """The kinds of action by their names in JSON, in the order in which they are listed."""
@@ -267,7 +276,7 @@ def name_of(action: Action) -> str:
 
 def word_of(name: str) -> str:
     """Return the word by which a model chooses a kind: its name without fixed arguments."""
-    return name.removesuffix("".join(f"_{each}" for each in ACTIONS[name].given.values()))
+    return name.removesuffix("_".join(["", *ACTIONS[name].given.values()]))
 
 
 def cells_of(action: Any) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment import grid as geometry
-from atlaskit.environment.actions import Action, AddToScratchpad, Claim, Zoom
+from atlaskit.environment.actions import Action, AddToScratchpad, Claim, Zoom, cells_of
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid, clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.mdp import (
@@ -313,7 +313,7 @@ class Atlas:
         state.legal.check(action)
         match action:
             case AddToScratchpad(items):
-                times_s = self._readable_times(state, [item.cell for item in items])
+                times_s = self._readable_times(state, cells_of(action))
                 self._check_new(state, times_s)
                 grounded = list[Claim]()
                 for item, time_s in zip(items, times_s, strict=True):
@@ -414,10 +414,10 @@ class Atlas:
 
         The legal set has checked midpoints only; with another `sampling` the frames lie elsewhere.
         """
-        dead_s = [time_s for time_s in times_s if state.dead_zones.contain(time_s)]
-        if dead_s:
-            raise IllegalAction(f"The frame at {dead_s[0]:.2f} s lies in time that is ruled out.")
-        if {item.timestamp_s for item in state.scratchpad} >= set(times_s):
+        for time_s in times_s:
+            if state.dead_zones.contain(time_s):
+                raise IllegalAction(f"The frame at {time_s:.2f} s lies in time that is ruled out.")
+        if set(times_s).issubset(state.scratchpad.times_s):
             raise IllegalAction("What these cells show is kept already.")
 
     def _spoken_in(self, cell: Cell) -> str:

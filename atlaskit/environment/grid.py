@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import filterfalse, pairwise, starmap
 
 from atlaskit.errors import InputError
 
@@ -50,7 +50,9 @@ def listed(cells: Sequence[int]) -> str:
             runs[-1][1] = cell
         else:
             runs.append([cell, cell])
-    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
+    texts = list[str]()
+    for first, last in runs:
+        texts.append(str(first) if first == last else f"{first}–{last}")
     return ", ".join(texts) or "none"
 
 
@@ -452,8 +454,8 @@ def unseen_over(
     deepest = regions_over(root, middle_s, middle_s, can_open)[0]
     count = math.ceil((end_s - start_s) / deepest.span_s) or 1
     edges = [start_s + (end_s - start_s) * part / count for part in range(count + 1)]
-    between = [deepest.over(a, b) for a, b in pairwise(edges)]
-    return tuple(grid for grid in dict.fromkeys(between) if not is_seen(grid))
+    between = dict.fromkeys(starmap(deepest.over, pairwise(edges)))
+    return tuple(filterfalse(is_seen, between))
 
 
 def _grid_of_number(top: Grid, steps: int, number: int) -> Grid:

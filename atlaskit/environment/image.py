@@ -227,7 +227,7 @@ def wrap(text: str, typeface: Font, width: int) -> list[str]:
             lines[-1] = longer
         else:
             lines.append(word)
-    return [line for line in lines if line]
+    return list(filter(None, lines))
 
 
 def points_for(size: tuple[int, int], share: int) -> int:

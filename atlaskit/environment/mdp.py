@@ -148,7 +148,7 @@ class State:
                 cell = self.cell(number)
                 if region.start_s <= cell.start_s and cell.end_s <= region.end_s:
                     shown.append(cell)
-        times_s = {item.timestamp_s for item in self.scratchpad}
+        times_s = set(self.scratchpad.times_s)
         spans_s = {(item.start_s, item.end_s) for item in self.scratchpad}
         new = list[int]()
         for cell in shown:
@@ -193,12 +193,12 @@ class LegalSet:
         legal = self[name]
         if kind.takes != "nothing" and not named:
             raise IllegalAction(f"{kind.title} names no cell.")
-        wrong = [cell for cell in named if cell not in legal]
-        if wrong:
-            listed = ", ".join(map(str, legal)) or "none"
-            raise IllegalAction(
-                f"{kind.title} cannot take cell {wrong[0]} here; the cells it can take: {listed}."
-            )
+        for cell in named:
+            if cell not in legal:
+                listed = ", ".join(map(str, legal)) or "none"
+                raise IllegalAction(
+                    f"{kind.title} cannot take cell {cell} here; the cells it can take: {listed}."
+                )
         if name not in self:
             raise IllegalAction(
                 f"{action} is not legal here; legal is {', '.join(self.cells) or 'nothing'}."
@@ -233,8 +233,8 @@ def transition(state: State, action: Action) -> State:
 
 
 def _mark(state: State, action: actions.MarkPromising) -> State:
-    grids = tuple(state.grid.expand(cell) for cell in dict.fromkeys(action.cells))
-    return replace(state, marked=state.marked + grids)
+    grids = map(state.grid.expand, dict.fromkeys(action.cells))
+    return replace(state, marked=(*state.marked, *grids))
 
 
 def _add(state: State, action: actions.AddToScratchpad) -> State:

@@ -111,12 +111,18 @@ class Scratchpad:
         positions = sorted(
             range(len(self.items)), key=lambda place: (-self.items[place].confidence, -place)
         )
-        return replace(self, items=tuple(self.items[place] for place in sorted(positions[:count])))
+        surest = map(self.items.__getitem__, sorted(positions[:count]))
+        return replace(self, items=tuple(surest))
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of the items, in their order."""
         return tuple(item.label for item in self.items)
+
+    @property
+    def times_s(self) -> tuple[float, ...]:
+        """Timestamps of the items in seconds, in their order."""
+        return tuple(item.timestamp_s for item in self.items)
 
     def __iter__(self) -> Iterator[Evidence]:
         return iter(self.items)
@@ -156,13 +162,17 @@ def gaps(scratchpad: Scratchpad, zones: DeadZones, within: Span) -> tuple[Gap, .
         zones: The dead zones.
         within: The interval that is searched; all evidence lies in it.
     """
-    anchors = sorted(scratchpad, key=lambda item: item.timestamp_s)
-    starts = [(within[0], ""), *((item.end_s, item.label) for item in anchors)]
-    ends = [*((item.start_s, item.label) for item in anchors), (within[1], "")]
+    starts = [(within[0], "")]
+    ends = list[tuple[float, str]]()
+    for item in sorted(scratchpad, key=lambda item: item.timestamp_s):
+        ends.append((item.start_s, item.label))
+        starts.append((item.end_s, item.label))
+    ends.append((within[1], ""))
     found = list[Gap]()
     for (start_s, after), (end_s, before) in zip(starts, ends, strict=True):
         if start_s < end_s:
-            found += [Gap(a, b, after, before) for a, b in zones.outside(start_s, end_s)]
+            for a, b in zones.outside(start_s, end_s):
+                found.append(Gap(a, b, after, before))
     return tuple(found)
 
 
@@ -194,7 +204,7 @@ class DeadZones:
     def add_all(self, spans: Iterable[Sequence[float]]) -> DeadZones:
         """Return the dead zones with several intervals `[start_s, end_s)` added; see `add`."""
         intervals = list(self.intervals)
-        for start_s, end_s in sorted((start_s, end_s) for start_s, end_s in spans):
+        for start_s, end_s in sorted(map(tuple, spans)):
             if not 0.0 <= start_s < end_s:
                 raise InputError(
                     f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later "
@@ -203,8 +213,8 @@ class DeadZones:
             first = bisect_left(intervals, start_s, key=lambda span: span[1])
             last = bisect_right(intervals, end_s, key=lambda span: span[0])
             touching = [(start_s, end_s), *intervals[first:last]]
-            merged = (min(touching)[0], max(end_s for _, end_s in touching))
-            intervals[first:last] = [merged]
+            latest = max(touching, key=lambda span: span[1])
+            intervals[first:last] = [(min(touching)[0], latest[1])]
         return DeadZones(tuple(intervals))
 
     def without_all(self, spans: Iterable[Span]) -> DeadZones:
@@ -224,8 +234,12 @@ class DeadZones:
         """Return the dead zones, clipped to `[start_s, end_s)`."""
         first = bisect_right(self.intervals, start_s, key=lambda span: span[1])
         last = bisect_left(self.intervals, end_s, key=lambda span: span[0])
-        clipped = ((max(a, start_s), min(b, end_s)) for a, b in self.intervals[first:last])
-        return DeadZones(tuple((a, b) for a, b in clipped if a < b))
+        clipped = list[Span]()
+        for a, b in self.intervals[first:last]:
+            part = (max(a, start_s), min(b, end_s))
+            if part[0] < part[1]:
+                clipped.append(part)
+        return DeadZones(tuple(clipped))
 
     def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
         """Return the parts of `[start_s, end_s)` that no dead zone covers, in order of time."""
@@ -287,7 +301,8 @@ class Seen:
             if end_s < b:
                 parts.append((max(a, end_s), b, step))
         finer = DeadZones().add_all(known)
-        parts += [(a, b, step_s) for a, b in finer.outside(start_s, end_s)]
+        for a, b in finer.outside(start_s, end_s):
+            parts.append((a, b, step_s))
         before = self.parts[:first]
         after = self.parts[last:]
         changed = _joined([*before[-1:], *sorted(parts), *after[:1]])

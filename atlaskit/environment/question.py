@@ -240,7 +240,7 @@ class Question:
             "choices": list(self.choices),
             "answer": _tuples_as_lists(self.answer),
             "category": self.category,
-            "positions_s": [list(span) for span in self.positions_s],
+            "positions_s": list(map(list, self.positions_s)),
             "misleading_subtitle": self.misleading_subtitle,
         }
         # Earlier records lack these fields.
@@ -332,14 +332,20 @@ def as_answered(answer: Any) -> Any:
     """Return lists of intervals as tuples, and any other value unchanged."""
     if not isinstance(answer, list | tuple):
         return answer
-    return tuple(tuple(span) if isinstance(span, list) else span for span in answer)
+    spans = list[Any]()
+    for span in answer:
+        spans.append(tuple(span) if isinstance(span, list) else span)
+    return tuple(spans)
 
 
 def _tuples_as_lists(answer: Any) -> Any:
     """Return tuples of intervals as lists, for JSON, and any other value unchanged."""
     if not isinstance(answer, tuple):
         return answer
-    return [list(span) if isinstance(span, tuple) else span for span in answer]
+    spans = list[Any]()
+    for span in answer:
+        spans.append(list(span) if isinstance(span, tuple) else span)
+    return spans
 
 
 def _is_text(text: str) -> bool:

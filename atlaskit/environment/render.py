@@ -163,9 +163,10 @@ class View(LazyImage):
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
-        files = [self.video.locate(time_s)[0] for time_s in found]
-        if self.look.sampling == "shots" and any(file.is_stand_in for file in files):
-            return Transient(entry)
+        for time_s in found:
+            file, _ = self.video.locate(time_s)
+            if file.is_stand_in and self.look.sampling == "shots":
+                return Transient(entry)
         return entry
 
     @cached_property
@@ -342,7 +343,7 @@ class Sheet(LazyImage):
         return squared(len(self.scratchpad))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        times_s = [item.timestamp_s for item in self.scratchpad]
+        times_s = self.scratchpad.times_s
         look = self.look
         size = look.frame_size(self.cell_size, self.strips)
         tiles, is_passing = read_tiles(self.video, times_s, size, look.fit, self.cache)
@@ -373,7 +374,10 @@ class Sheet(LazyImage):
             lines = [*lines[: most - 1], f"{lines[most - 1]} …"]
         lines += [""] * (most - len(lines))
         above = strip_of(f"[{item.label}]", (width, strip), time_text(item.timestamp_s, self.look))
-        return [above, *(strip_of(line, (width, strip)) for line in lines)]
+        strips = [above]
+        for line in lines:
+            strips.append(strip_of(line, (width, strip)))
+        return strips
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
         """Burn the label and time into the top of a tile, the subtitle into its bottom.

@@ -219,7 +219,9 @@ def are_readable(
             return [b"1"] * len(positions)
         asked_s = [times_s[position] for position in positions]
         tiles, is_passing = read_tiles(video, asked_s, size, fit, cache)
-        flags = [b"1" if tile else b"0" for tile in tiles]
+        flags = list[bytes]()
+        for tile in tiles:
+            flags.append(b"1" if tile else b"0")
         if is_passing:
             return list(map(Transient, flags))
         return flags

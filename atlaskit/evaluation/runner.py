@@ -1,6 +1,6 @@
 """`evaluate`: asks many questions with one method and returns a table with one row each (paper §4).
 
-It takes `Case`s and knows nothing of datasets. Replies that the cache has come from there, so an
+It takes `Case`s and knows nothing of datasets. A reply that is cached is not asked for again: an
 evaluation that was killed continues where it stopped, and repeating a finished one makes no call.
 Cases and settings are checked before the first question, so that a mistake in them costs no call.
 """
@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 
 MOST_REFUSED = 3
 """Questions in a row that the model refuses alike, after which the evaluation stops."""
-COMPUTED = 2
-"""Most questions at once if no call waits for a server. Python computes in one thread at a time,
-and sixteen threads take a third more processor time, since each read of the cache switches them."""
+MOST_COMPUTED = 2
+"""Most questions at once if no call waits for a server. Python computes in one thread at a time, so
+more threads gain nothing, and switching among sixteen takes a third more processor time."""
 NEWS_S = 2.0
 """Least seconds between two calls of `on_rows`."""
 RESERVED = frozenset({"vlm", "cache"})
 """Settings of every method that `evaluate` passes itself."""
+JSON_SCALARS = (str, int, float, bool, type(None))
 
 
 class EvaluationStopped(AtlasError):
@@ -97,8 +98,8 @@ def evaluate(
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
             for each world, such as a class of oracles.
         video: The video of questions that name none.
-        parallel: How many questions run at once; in a replay, or of oracles, at most 2 threads run.
-            Only the seconds in the rows depend on it.
+        parallel: How many questions run at once; at most 2 in a replay, or if oracles answer. Only
+            the seconds in the rows depend on it.
         cache: The cache for frames and replies.
         engine: "local" runs threads of this process. "ray" runs Ray tasks: the nodes must find the
             videos at the same paths and reach the model's address, each node has its own cache, and
@@ -120,8 +121,9 @@ def evaluate(
         **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
-        The table. Its `attrs` are the settings card: all that moves a score. `rows.save("x.csv")`
-        writes both, and `ak.read_rows`, `atlaskit compare` and `atlaskit browse` read them.
+        The table. Its `attrs` are the settings card: all that a score depends on, and facts of the
+        run, such as its date. `rows.save("x.csv")` writes both, and `ak.read_rows`, `atlaskit
+        compare` and `atlaskit browse` read them.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
@@ -148,8 +150,8 @@ def evaluate(
     is_replay = settings.get("replay") is True
     if isinstance(vlm, str):
         vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
-    worlds = {id(case.world): case for case in in_order}
-    models = [model_for(vlm, case) for case in worlds.values()]
+    case_of_world = {id(case.world): case for case in in_order}
+    models = [model_for(vlm, case) for case in case_of_world.values()]
     folder = None
     if traces is not None:
         folder = _trace_folder(Path(traces))
@@ -162,18 +164,13 @@ def evaluate(
     if prices is not None:
         card["prices"] = prices.recorded()
     asked = questions_card(in_order)
-    if isinstance(total, Spending):
-        spending = total
-    elif engine == "local":
-        spending = Spending(total or Budget(), cache, repr([card, asked]))
-    else:  # the nodes pay, and this process does not see it
-        spending = Spending(total or Budget())
+    spending = _spending(total, engine, cache, repr([card, asked]))
     job = partial(
         case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
     )
     waits_for_no_server = is_replay or all(map(computes, models))
     if engine == "local" and isinstance(method, str) and waits_for_no_server:
-        parallel = min(parallel, COMPUTED)
+        parallel = min(parallel, MOST_COMPUTED)
     if engine == "ray":
         lost = partial(failure_row, name, prices=prices)
         finished = on_ray(in_order, job, parallel, cache, lost=lost, address=address)
@@ -198,8 +195,19 @@ def evaluate(
     return table
 
 
+def _spending(
+    total: Budget | Spending | None, engine: Engine, cache: Cache, evaluation: str
+) -> Spending:
+    """Return what counts the calls of an evaluation against its total."""
+    if isinstance(total, Spending):
+        return total
+    if engine == "local":
+        return Spending(total or Budget(), cache, evaluation)
+    return Spending(total or Budget())  # the nodes pay, and this process does not see it
+
+
 def _check_run(engine: Engine, prices: Prices | None, total: Budget | Spending | None) -> None:
-    """Raise InputError for an argument of another type or value."""
+    """Raise InputError for an unknown engine, and for prices or a total of another type."""
     if engine not in ENGINES:
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
     if prices is not None and not isinstance(prices, Prices):
@@ -212,7 +220,7 @@ def _servers(models: Iterable[Model]) -> list[dict[str, str]]:
     """Return the server behind each endpoint, once."""
     found = dict[int, dict[str, str]]()
     for model in models:
-        client = getattr(model, "vlm", model)
+        client = getattr(model, "vlm", model)  # a model served here has its client there
         if isinstance(client, VLM) and id(client) not in found:
             found[id(client)] = client.server()
     return list(found.values())
@@ -233,10 +241,10 @@ def _stopped(
     why = ""
     if failures:
         last = failures[-1].rstrip(".")
-        why = f"{MOST_REFUSED} questions in a row that failed alike ({last})"
+        why = f" after {MOST_REFUSED} questions in a row that failed alike ({last})"
     return EvaluationStopped(
-        f"The evaluation stopped after {why}; {tried} were tried. Replies are cached: the same "
-        "command continues.",
+        f"The evaluation stopped{why}; {tried} were tried. Replies are cached: the same command "
+        "continues.",
         table,
     )
 
@@ -287,8 +295,9 @@ class _Collected:
     ) -> None:
         """Collect the rows while the bar shows the progress.
 
-        It ends early if the total is reached, or if MOST_REFUSED questions in a row, as they
-        finish, are refused alike; the last of these becomes the last row.
+        It ends early if the total is reached, or if MOST_REFUSED questions that finish one after
+        another are refused alike. The last of these becomes the last row, so that the last failure
+        of the table says why.
         """
         right = 0
         tokens = 0
@@ -297,13 +306,13 @@ class _Collected:
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
             if aside.is_stopped and self.spending.was_reached:
-                continue  # the cache may still answer the other questions
+                continue  # earlier runs spent it: the cache may still answer other questions
             if aside.is_stopped:
                 return
             self.rows[index] = row
             if aside.settings:
                 self.settings.append(aside.settings)
-            if aside.refusal not in refused:
+            if aside.refusal not in refused:  # not refused, or not alike: count anew
                 refused = []
             if aside.refusal:
                 refused.append(aside.refusal)
@@ -317,7 +326,7 @@ class _Collected:
                 on_rows(self.table())
                 next_s = now_s() + NEWS_S
             if len(refused) == MOST_REFUSED:
-                self.rows[len(self.cases)] = self.rows.pop(index)
+                self.rows[len(self.cases)] = self.rows.pop(index)  # after all other rows
                 return
             self.spending.settle(id(self.cases[index]), aside.total, aside.per_video, aside.video)
             if self.spending.reached_now:
@@ -341,11 +350,11 @@ class _Collected:
         return table
 
 
-JSON_SCALARS = (str, int, float, bool, type(None))
-
-
 def check_cases(cases: Sequence[Case], *, scored: bool = True) -> None:
-    """Raise InputError if there are no cases, or an answer that is needed is unknown."""
+    """Raise InputError if there are no cases, an answer is unknown, or a fact's name is taken.
+
+    A name is taken if the table of results has a column of that name.
+    """
     if not cases:
         raise InputError("There are no questions to ask: the list of cases is empty.")
     for case in cases:

@@ -116,7 +116,9 @@ def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict
         n_answers: How many answers the question has.
     """
     actions = [as_action(kind, cell) for kind, cell in moves]
-    return actions + [as_action("finished", answer=answer) for answer in range(n_answers)]
+    for answer in range(n_answers):
+        actions.append(as_action("finished", answer=answer))
+    return actions
 
 
 def masks(

@@ -62,7 +62,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     `answer_mask` (n_answers,), all int8.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012  # as Gymnasium requires it
+    # Gymnasium requires a plain dictionary.
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012
     episode: AtlasEpisode
     """The current episode, whose rules these are. A step replaces it, so a copy of the environment
     goes its own way."""
@@ -285,6 +286,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         """Return what an agent gets beside the pixels, as types that vector environments stack."""
         grid = self.state.grid
         kinds, cells = masks(self.legal_actions(), self.atlas.root.size)
+        subtitles = list[tuple[float, float, str]]()
+        for line in self.observation.subtitles:
+            subtitles.append((line.start_s, line.end_s, line.text))
         return {
             "kind_mask": kinds,
             "cell_mask": cells,
@@ -293,12 +297,10 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "question_kind": self.question.kind,
             "several": self.question.several,
             "choices": self.question.choices,
-            "subtitles": tuple(
-                (line.start_s, line.end_s, line.text) for line in self.observation.subtitles
-            ),
+            "subtitles": tuple(subtitles),
             "depth": self.state.depth,
             "interval_s": np.array([grid.start_s, grid.end_s]),
-            "evidence": tuple(item.timestamp_s for item in self.state.scratchpad),
+            "evidence": self.state.scratchpad.times_s,
             "queued": len(self.state.marked),
             "illegal": illegal,
         }
@@ -356,6 +358,8 @@ class DiscreteAtlasEnv(AtlasEnv):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which numbers are legal, bool (n,), as sb3-contrib's MaskablePPO expects."""
-        mask = np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]  # a Discrete, by the constructor
-        mask[[self.encode(action) for action in self.legal_actions()]] = True
+        # The constructor made the space a Discrete.
+        mask = np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]
+        for action in self.legal_actions():
+            mask[self.encode(action)] = True
         return mask

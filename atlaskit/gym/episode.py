@@ -303,11 +303,13 @@ class AtlasEpisode:
         if self._has_answered or self.question.kind != "when":
             return self._given
         items = self.state.scratchpad.items
+        spans = [(item.start_s, item.end_s) for item in items]
         if self.question.several:
-            return merged((item.start_s, item.end_s) for item in items) or None
-        if not items:
+            return merged(spans) or None
+        if not spans:
             return None
-        return min(item.start_s for item in items), max(item.end_s for item in items)
+        starts_s, ends_s = zip(*spans, strict=True)
+        return min(starts_s), max(ends_s)
 
     @property
     def score(self) -> float:
@@ -323,11 +325,15 @@ class AtlasEpisode:
 
     def measures(self) -> Measures:
         """Return how the episode has gone so far."""
-        times_s = [item.timestamp_s for item in self.state.scratchpad]
+        times_s = self.state.scratchpad.times_s
         shown = self.question.evidence_s
         kept = len(times_s)
-        in_place = sum(any(_holds(span, time_s) for span in shown) for time_s in times_s)
-        reached = sum(any(_holds(span, time_s) for time_s in times_s) for span in shown)
+        in_place = 0
+        for time_s in times_s:
+            in_place += any(_holds(span, time_s) for span in shown)
+        reached = 0
+        for span in shown:
+            reached += any(_holds(span, time_s) for time_s in times_s)
         return Measures(
             score=self.score,
             cost=self.steps * self.step_cost,
@@ -392,8 +398,8 @@ class AtlasEpisode:
         if self._ends_by_finished or self.state.marked:
             endings.append({"action": "finished"})
         if self.rewarded.needs_answer:
-            choices = range(len(self.question.choices))
-            endings += [{"action": "answer", "answer": index} for index in choices]
+            for index in range(len(self.question.choices)):
+                endings.append({"action": "answer", "answer": index})
         return endings
 
 

@@ -202,7 +202,8 @@ class Task:
 
 
 def _when_questions(world: World) -> tuple[Question, ...]:
-    return (*(question for question in world.questions if question.kind == "when"), *world.several)
+    of_one_time = [question for question in world.questions if question.kind == "when"]
+    return (*of_one_time, *world.several)
 
 
 TASKS: dict[str, Task] = {
@@ -297,7 +298,9 @@ def check_question(question: Question, n_answers: int) -> None:
         raise InputError(
             f"The true answer of {question.text!r} is not known, so there is no reward."
         )
-    needed = question.answer + 1 if question.kind == "count" else len(question.choices)  # type: ignore[operator]
+    needed = len(question.choices)
+    if question.kind == "count":
+        needed = question.answer + 1  # type: ignore[operator]
     if needed > n_answers:
         raise InputError(
             f"{question.text!r} needs {needed} answers, but n_answers is {n_answers}; raise "

@@ -98,10 +98,10 @@ def _said(observation: Observation) -> list[str]:
 
 def _kept(state: State) -> list[str]:
     items = state.scratchpad.items
-    rows = [
-        f"  [{item.label}] {item.start_s:.1f}–{item.end_s:.1f} s{_described(item.description)}"
-        for item in items
-    ]
+    rows = list[str]()
+    for item in items:
+        span = f"{item.start_s:.1f}–{item.end_s:.1f} s"
+        rows.append(f"  [{item.label}] {span}{_described(item.description)}")
     if not rows:
         return []
     if len(rows) > MOST_ITEMS:

@@ -367,7 +367,8 @@ def sheets_over(run: MethodRun, spans: Sequence[Span], frames: int) -> tuple[Vie
         steps_s[widest] = lengths_s[widest] / counts[widest]
     views = list[View]()
     for span, count in zip(spans, counts, strict=True):
-        views += [run.view(part, k) for part in equal_parts(span, count)]
+        for part in equal_parts(span, count):
+            views.append(run.view(part, k))
     return tuple(views)
 
 

@@ -195,9 +195,10 @@ class Desk:
             return Outcome("No record shares a word with this description. Other words may.")
         numbers = [clip.index for clip in found]
         rows = [f"{len(found)} clips, best first: {', '.join(map(str, numbers))}."]
-        known = [number for number in numbers if number in self.known]
+        known = list[int]()
         for clip in found:
             if clip.index in self.known:
+                known.append(clip.index)
                 continue
             row = clip.row
             if len(row) > LONGEST_ROW:

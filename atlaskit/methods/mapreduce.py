@@ -9,7 +9,14 @@ from typing import Literal
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, each_row, equal_parts
+from atlaskit.methods.records import (
+    CLIP_S,
+    clip_spans,
+    describe_clips,
+    each_row,
+    each_span,
+    equal_parts,
+)
 from atlaskit.methods.run import Call, MethodRun, batches, method, sheets
 from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of, with_names
 from atlaskit.models.protocol import ParametricSchema, Request, among
@@ -333,13 +340,15 @@ def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], b
     surest = sorted(findings, key=lambda each: -each.confidence)  # of equals, the earlier first
     named = list[Scene]()
     for each in surest:
-        named += [scene for scene in each.scenes if scene.index in each.named]
+        for scene in each.scenes:
+            if scene.index in each.named:
+                named.append(scene)
     candidates = sorted(named[:MOST_CANDIDATES], key=lambda scene: scene.index)
     if not candidates:
         return [], False
     rows = {scene.index: scene.row for scene in candidates}
     call = ReduceCall(run.question, run.video.duration_s, each_row(findings), rows)
-    answer = run.call(call, [scene.span for scene in candidates])
+    answer = run.call(call, each_span(candidates))
     if answer is None:  # the scenes that the surest readers named are still known
         return sorted(named[:MOST_SEGMENTS], key=lambda scene: scene.index), False
     chosen = [scene for scene in candidates if scene.index in answer.segments]
@@ -350,7 +359,7 @@ def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dic
     """Return the report on each scene, by its number, and the report on all of them together."""
     if not chosen:
         return {}, ""
-    spans = [scene.span for scene in chosen]
+    spans = each_span(chosen)
     goal = run.call(GoalCall(run.question, each_row(chosen)), spans)
     if goal is None:
         return {}, ""

@@ -97,7 +97,10 @@ class Footage:
     def jpegs(self) -> Sequence[bytes]:
         """Return the frames as JPEG files; one that cannot be decoded is hatched."""
         tiles, _ = read_tiles(self.video, self.times_s, self.size, self.look.fit, self.cache)
-        return [to_jpeg(tile or unreadable_tile(self.size), QUALITY) for tile in tiles]
+        encoded = list[bytes]()
+        for tile in tiles:
+            encoded.append(to_jpeg(tile or unreadable_tile(self.size), QUALITY))
+        return encoded
 
     def jpeg(self) -> bytes:
         """Return the first frame as a JPEG file."""

@@ -295,3 +295,16 @@ def rows_of(records: Iterable[Row]) -> str:
 def each_row(records: Iterable[Row]) -> tuple[str, ...]:
     """Return the row of each record."""
     return tuple(record.row for record in records)
+
+
+class Spanned(Protocol):
+    """A record of an interval of the video."""
+
+    @property
+    def span(self) -> Span:
+        """The interval in seconds."""
+
+
+def each_span(records: Iterable[Spanned]) -> list[Span]:
+    """Return the interval of each record."""
+    return [record.span for record in records]

@@ -248,10 +248,10 @@ def middle_frames(run: MethodRun, scenes: Sequence[Scene]) -> tuple[Sheet, ...]:
         items.append(
             Evidence((start_s + end_s) / 2, start_s, end_s, "", 1.0, label=str(scene.index))
         )
-    return tuple(
-        Sheet(run.video, Scratchpad(some), run.look, run.cache)
-        for some in batches(items, PER_SHEET)
-    )
+    frames = list[Sheet]()
+    for some in batches(items, PER_SHEET):
+        frames.append(Sheet(run.video, Scratchpad(some), run.look, run.cache))
+    return tuple(frames)
 
 
 def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
@@ -350,7 +350,9 @@ def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
         names |= _names_by_place(stretch.characters)
     renamed = []
     for scene in scenes:
-        own = [names[scene.index, place] for place in range(len(scene.characters))]
+        own = list[str]()
+        for place in range(len(scene.characters)):
+            own.append(names[scene.index, place])
         renamed.append(replace(scene, names=tuple(own)))
     return renamed
 

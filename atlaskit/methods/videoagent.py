@@ -14,7 +14,7 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import are_readable
-from atlaskit.methods.records import Album, Note, rows_of
+from atlaskit.methods.records import Album, Note, each_span, rows_of
 from atlaskit.methods.run import Call, MethodRun, method, sheets
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
@@ -187,7 +187,7 @@ def _judge(run: MethodRun, notes: Sequence[Note], most: int) -> dict[Span, str]:
         return {}
     rows = tuple((note.time_s, note.row) for note in notes)
     call = JudgeCall(run.question, run.video.duration_s, rows, segments, most)
-    answer: Any = run.call(call, [note.span for note in notes])
+    answer: Any = run.call(call, each_span(notes))
     if answer is None or answer.judgement.sure == CERTAIN:
         return {}
     wanted = dict[Span, str]()

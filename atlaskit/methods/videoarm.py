@@ -86,12 +86,13 @@ def videoarm(
     analyses. Each turn starts from this memory, and shows the images of the latest snapshot alone.
     The answer is drawn from the memory and these images.
 
-    Unlike the original: transcripts are the video's subtitles (`transcribe` makes them of sound);
-    without any, the action does not exist. Clips of 10 s give the ranges numbers, so that no time
-    can be made up. Frames come on whole sheets of up to 4×4, so 30 to 150 are 32 to 144, and 50 are
-    48. The reason for an action is the thought before it. The sentence on a snapshot is asked for
-    without the question, so that questions share it. The last turn can only finish, and is not
-    asked for. Replies follow a schema.
+    Unlike the original: transcripts are the video's subtitles (`transcribe` makes them from the
+    sound); without any, the action does not exist. Ranges are named by the numbers of clips of
+    10 s, so that the controller cannot make up a time. Frames fill whole sheets of up to 4×4, so
+    the original's 30 to 150 frames become 32 to 144, and its 50 become 48. The reason for an
+    action is the thought before it. The sentence on a snapshot is asked for without the question,
+    so that several questions can share it. Only `finish` is legal in the last turn, so the model
+    is not asked for that turn. Replies follow a schema.
 
     Args:
         clip_s: Length in seconds of the clips by which ranges are named.
@@ -124,30 +125,30 @@ class Eyes:
     spans: Sequence[Span]
     """The interval of each clip of the video."""
     frames: int
+    """The most frames that `clip_analyzer` shows."""
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the controller's actions; there is no transcript without subtitle lines."""
-        snap = (
+        snap_help = (
             f"Shows you {FEWEST_FRAMES} to {MOST_FRAMES} frames of ranges of clips, from the "
             "first to the last clip of each, spread evenly over them, in place of the snapshots "
             "before. For an overview, of the whole video too, and for finding where to look."
         )
-        analyze = (
+        analyze_help = (
             f"Has up to {self.frames} frames of one range of clips looked at, and tells you the "
             "answer to a question of yours and how sure it is. The shorter the range, the closer "
             "the look."
         )
-        hear = "Tells you what is said in ranges of clips."
+        hear_help = "Tells you what is said in ranges of clips."
         one = clip_range(len(self.spans))
         some = clip_ranges(len(self.spans))
-        tools = [
-            Tool(SNAP, snap, {"ranges": some, "frames": FRAMES}, by_ranges(self.spans, self.snap))
-        ]
+        use = by_ranges(self.spans, self.snap)
+        tools = [Tool(SNAP, snap_help, {"ranges": some, "frames": FRAMES}, use)]
         if self.run.lines((0.0, self.run.video.duration_s)):
             use = by_ranges(self.spans, self.hear)
-            tools.append(Tool(TRANSCRIPT, hear, {"ranges": some}, use))
+            tools.append(Tool(TRANSCRIPT, hear_help, {"ranges": some}, use))
         use = by_ranges(self.spans, self.analyze)
-        tools.append(Tool(ANALYZE, analyze, {"range": one, "question": Words}, use))
+        tools.append(Tool(ANALYZE, analyze_help, {"range": one, "question": Words}, use))
         return tuple(tools)
 
     def snap(self, action: Any, ranges: Ranges) -> Outcome:
@@ -177,7 +178,7 @@ class Eyes:
 
     def analyze(self, action: Any, ranges: Ranges) -> Outcome:
         """Answer a question from frames of a range of clips."""
-        return ranges.inspect(self.run, action.question, self.frames, "confidence")
+        return ranges.inspect(self.run, action.question, self.frames, tells="confidence")
 
     def _clips_in(self, view: View) -> str:
         """Return the numbers of the clips whose frames a sheet shows."""
@@ -188,10 +189,10 @@ class Eyes:
         return listed(numbers)
 
     def _lines(self, ranges: Ranges) -> list[str]:
-        """Return the lines of ranges of clips, each once, as rows with the number of a clip."""
-        first = dict[Line, int]()
+        """Return the lines of ranges of clips, each once, with the number of its first clip."""
+        rows = dict[Line, str]()
         for start, end in ranges.ends:
             for number in range(start, end + 1):
                 for line in self.run.lines(self.spans[number]):
-                    first.setdefault(line, number)
-        return [f"Clip {number}: {quote_line(line)}" for line, number in first.items()]
+                    rows.setdefault(line, f"Clip {number}: {quote_line(line)}")
+        return list(rows.values())

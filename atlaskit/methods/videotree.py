@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from atlaskit.agents.schemas import Text, cached_shape, one_of, reply_model, several
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json
-from atlaskit.environment.question import Question, Span
+from atlaskit.environment.question import Question
 from atlaskit.errors import FrameError, InputError, check_whole, missing
-from atlaskit.methods.records import Album, Note, each_row, rows_of
+from atlaskit.methods.records import Album, Note, each_row, each_span, rows_of
 from atlaskit.methods.run import Call, MethodRun, batches, method
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
@@ -188,11 +188,8 @@ def _rated(
     def call(group: Sequence[Note]) -> RelevanceCall:
         return RelevanceCall(run.question, run.video.duration_s, each_row(group))
 
-    def spans(group: Sequence[Note]) -> list[Span]:
-        return [note.span for note in group]
-
     by_time = dict[float, int]()
-    for group, answer in run.answers(batches(notes, MOST_RATED), call, spans):
+    for group, answer in run.answers(batches(notes, MOST_RATED), call, each_span):
         for rating in answer.relevance:
             by_time.setdefault(group[rating.frame].time_s, rating.relevance)
     return {cluster: by_time.get(cluster.time_s, 1) for cluster in clusters}

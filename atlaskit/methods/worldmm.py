@@ -27,6 +27,7 @@ from atlaskit.methods.records import (
     clip_spans,
     describe_clips,
     each_row,
+    each_span,
     rows_of,
 )
 from atlaskit.methods.run import Call, EvidenceCall, MethodRun, batches, method
@@ -190,9 +191,11 @@ class Part:
 
 def as_parts(clips: Sequence[Clip]) -> list[Part]:
     """Return the records of clips as entries of the memory."""
-    return [
-        Part(Stretch(*clip.span, clip.index, clip.index), clip.words, clip.row) for clip in clips
-    ]
+    parts = list[Part]()
+    for clip in clips:
+        stretch = Stretch(*clip.span, clip.index, clip.index)
+        parts.append(Part(stretch, clip.words, clip.row))
+    return parts
 
 
 def summaries(run: MethodRun, clips: Sequence[Part]) -> list[list[Part]]:
@@ -309,7 +312,7 @@ def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> d
         seen = set[Stretch]()
         for number in (*numbers[0], *numbers[1]):
             seen.update(found[number].stretches)
-        return [stretch.span for stretch in sorted(seen)]
+        return each_span(sorted(seen))
 
     replaced = dict[int, int]()
     for (earlier, newer), answer in run.answers(compared, call, spans):
@@ -423,7 +426,7 @@ class _Memory:
         found = self.semantic.search(action.query, self.top)
         spans = list[Span]()
         for fact in found:
-            spans += [stretch.span for stretch in fact.stretches]
+            spans += each_span(fact.stretches)
         return Outcome(rows_of(found) or NOTHING, intervals_s=tuple(spans))
 
     def _visual_by_words(self, action: Any) -> Outcome:
@@ -431,8 +434,8 @@ class _Memory:
         clips = sorted([part.stretch for part in found])
         if not clips:
             return Outcome(NOTHING)
-        numbers = [str(clip.first) for clip in clips]
-        return self._frames(f"Frames of clips {', '.join(numbers)}.", [clip.span for clip in clips])
+        numbers = ", ".join([str(clip.first) for clip in clips])
+        return self._frames(f"Frames of clips {numbers}.", each_span(clips))
 
     def _visual_by_range(self, action: Any) -> Outcome:
         first = action.first
@@ -448,7 +451,8 @@ class _Memory:
         return self._frames(f"Frames of clips {first} to {last}.", spans)
 
     def _frames(self, text: str, spans: Sequence[Span]) -> Outcome:
-        return Outcome(text, tuple(self.run.view(span, CLIP_K) for span in spans), tuple(spans))
+        views = [self.run.view(span, CLIP_K) for span in spans]
+        return Outcome(text, tuple(views), tuple(spans))
 
 
 def _views_of(turns: Sequence[Turn]) -> tuple[View, ...]:

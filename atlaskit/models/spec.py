@@ -29,15 +29,18 @@ from atlaskit.models.http import SECRET_NAMES
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
 """A name of a model, where a message needs one."""
 WITHOUT_SCHEME = re.compile(
-    r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?"
-    r"|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
+    r"/{0,2}(?:"
+    r"(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?"  # host:8000, [::1]:8000/v1
+    r"|[\w-][\w.-]*/(?:.*/)?v\d/?"  # host/v1
+    r"|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?"  # localhost, 127.0.0.1
+    r")"
 )
 """Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
 HEADER = re.compile(r"\s*([^\s:]+)\s*:\s*(\S.*?)\s*")
 VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 """A variable in the value of a header."""
 USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
-"""Names of environment variables that a message may quote: nothing else in this form is a key."""
+"""Names of environment variables that a message may quote, since no key has this form."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,10 @@ class ModelSpec:
         check_positive(**{"--timeout": self.timeout_s, "--rpm": self.rpm})
         if self.dialect is not None:
             dialect_named(self.dialect)
-        is_named = (
+        is_variable = (
             not self.key_env or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
         )
-        if not is_named:  # perhaps it is the key itself, which must not be shown
+        if not is_variable:  # perhaps it is the key itself, which must not be shown
             raise InputError(
                 "--key-env takes the name of an environment variable, such as MY_KEY, never the "
                 "key itself."
@@ -142,12 +145,13 @@ class ModelSpec:
         if self.key_env is not None:
             options["api_key"] = _variable(self.key_env) if self.key_env else ""
         if self.headers:
-            parts = [HEADER.fullmatch(header) for header in self.headers]
-            options["headers"] = {
-                part[1]: VARIABLE.sub(lambda name: _variable(name[1]), part[2])
-                for part in parts
-                if part is not None
-            }
+            options["headers"] = {}
+            for header in self.headers:
+                parts = HEADER.fullmatch(header)
+                assert parts is not None, "headers are checked when the model is named"
+                name, value = parts.groups()
+                value = VARIABLE.sub(lambda variable: _variable(variable[1]), value)
+                options["headers"][name] = value
         return options
 
     @classmethod
@@ -165,22 +169,27 @@ class ModelSpec:
         parser.add_argument("model", nargs="*")
         add_client_options(parser)
         try:
-            options, unknown = parser.parse_known_args(shlex.split(text))
+            words = shlex.split(text)
         except ValueError as error:  # a quotation that is not closed
             raise InputError(f"The words that name a model cannot be split ({error}).") from error
+        options, unknown = parser.parse_known_args(words)
         if unknown:
             raise InputError(f"A model takes {', '.join(OPTIONS)} and no other options.")
         return spec_of(options)
 
     def __str__(self) -> str:
-        """Return the words that name the model; `parse` reads them back, but for a secret."""
-        if _is_folder(self.model) and not (self.settings or self.key_env):
+        """Return the words that name the model, for `parse`, with *** for secrets in headers.
+
+        For a folder without options they are its path, which needs no quotes.
+        """
+        if _is_folder(self.model) and not (self.settings or self.limits or self.key_env):
             return self.model
         words = [self.model]
         if self.name is not None:
             words.append(self.name)
-        for option, how in OPTIONS.items():
-            value = getattr(self, how.get("dest", option[2:].replace("-", "_")))
+        for option, keywords in OPTIONS.items():
+            attribute = keywords.get("dest", option.removeprefix("--").replace("-", "_"))
+            value = getattr(self, attribute)
             if value is not None:
                 words += _words(option, value)
         return shlex.join(words)
@@ -236,8 +245,8 @@ def as_spec(model: ModelSpec | str | os.PathLike[str]) -> ModelSpec:
     return ModelSpec(os.fspath(model))
 
 
-def _object(text: str) -> dict[str, Any]:
-    """Return a word as an object of JSON, for argparse."""
+def _json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a word is; raise argparse's error for any other word."""
     try:
         return checked_extra_body(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -270,7 +279,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "--extra-body": {
         "metavar": "JSON",
-        "type": _object,
+        "type": _json_object,
         "help": "further fields of each request, as a JSON object",
     },
     "--header": {
@@ -314,10 +323,11 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
     if len(words) > 2:
         raise InputError(
             f"A model is a name, or an address and a name; got {len(words)} words: a command's "
-            f"other arguments stand before --model."
+            "other arguments stand before --model."
         )
-    own = {each.name: getattr(options, each.name) for each in fields(ModelSpec)[2:]}
-    own["headers"] = tuple(own["headers"] or ()) or None
+    of_options = [each.name for each in fields(ModelSpec) if each.name not in ("model", "name")]
+    own = {attribute: getattr(options, attribute) for attribute in of_options}
+    own["headers"] = tuple(own["headers"]) if own["headers"] else None  # argparse makes a list
     name = words[1] if len(words) > 1 else None
     return ModelSpec(words[0], name, **own)
 
@@ -326,7 +336,9 @@ class _Words(argparse.ArgumentParser):
     """A parser of a string, whose mistakes are errors and do not end the program."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"The words that name a model are wrong: {message}.")
+        # argparse quotes a wrong value. A long one may be a key that stands in the wrong place.
+        shown = re.sub(r": '.{13,}'", "", message, flags=re.DOTALL)
+        raise InputError(f"The words that name a model are wrong: {shown}.")
 
 
 def _is_folder(text: str) -> bool:

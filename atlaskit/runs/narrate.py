@@ -73,7 +73,7 @@ SETTLED = {
     "last": "the last such moment",
     "all": "all such moments",
 }
-"""The moments that determine the answer, by the word of a plan."""
+"""The moments that determine the answer, by the `settled_by` of a plan."""
 
 STOPS = {
     "finished": "it was done",
@@ -102,14 +102,14 @@ def action_text(action: ActionRecord) -> str:
     if len(cells) > MAX_LISTED:
         named += f" and {len(cells) - MAX_LISTED} more"
     kinds = [kind for kind in ACTIONS.values() if kind.type.__name__ == action.name]
-    for kind in kinds:
+    for kind in kinds:  # two kinds are called Investigate, one for each direction
         if kind.given in ({}, {"direction": action.direction}):
             return kind.phrase.format(cells=named)
     return f"{kinds[0].verb} of {named}"
 
 
 def action_verb(name: str) -> str:
-    """Return an action in words, without cells, for filters; the action's name follows."""
+    """Return the action of a name in words, without cells, for filters: "opens a cell"."""
     return next(kind.verb for kind in ACTIONS.values() if kind.type.__name__ == name)
 
 
@@ -177,7 +177,7 @@ def summary(event: Event) -> str:
 
 
 def request(event: Event, task: str) -> str:
-    """Return in a sentence what a call asks the model for, since a trace has no prompts.
+    """Return in a sentence what a call asks the model for; a trace holds no whole prompts.
 
     Args:
         event: The event that the call led to.
@@ -217,9 +217,9 @@ def request(event: Event, task: str) -> str:
             return "Answer the question."
         case Decision():
             return "Answer the question from the evidence frames."
-        case Turn(step=step, intervals_s=spans, told=prompt):
+        case Turn(step=step, intervals_s=spans, told=told):
             where = f" about {spans_text(spans)}" if spans else ""
-            return " ".join(filter(None, [f"{step.capitalize()}{where}.", prompt]))
+            return " ".join(filter(None, [f"{step.capitalize()}{where}.", told]))
         case Failure(step=step):
             return f"The call that failed: {TITLES.get(step, step)}."
     return ""
@@ -353,7 +353,7 @@ def _wanted_text(spans: Sequence[Sequence[float]]) -> str:
 
 
 def value_text(value: Any, longest: int = 300) -> str:
-    """Return a value of a model's answer as text: a text unchanged, anything else as JSON.
+    """Return a value of a model's answer: a text as it is, else JSON, cut if it is long.
 
     Args:
         value: The value.
@@ -380,13 +380,16 @@ def _labels(items: Sequence[Evidence]) -> str:
 def _answer_text(answer: dict[str, Any]) -> str:
     if answer.get("absent") is True:
         return f"answered that it is not there: {answer.get('reasoning', '')}"
-    given = answer.get("answer", answer.get("intervals", [answer]))
+    if "answer" in answer:
+        given = answer["answer"]
+    else:  # a list of intervals, or an answer that is one interval itself
+        given = answer.get("intervals", [answer])
     words = given
-    try:
-        if isinstance(given, list):
+    if isinstance(given, list):
+        try:
             words = spans_text([(each["start_s"], each["end_s"]) for each in given])
-    except (KeyError, TypeError):  # a trace from elsewhere may hold any answer
-        words = value_text(given)
+        except (KeyError, TypeError):  # a trace from elsewhere may hold any answer
+            words = value_text(given)
     return f"answered {words}: {answer.get('reasoning', '')}"
 
 

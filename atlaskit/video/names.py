@@ -34,13 +34,13 @@ LONGEST_NAME = 255
 
 
 def local_path(name: str | os.PathLike[str]) -> Path:
-    """Return the path that a person means by a path, with `~` for the home, or by a `file://` URL.
+    """Return the path of the file that a person names by a path, by `~`, or by a `file://` URL.
 
-    A file with exactly this name is preferred. Otherwise its name may differ in how Unicode writes
-    letters with accents.
+    A file of exactly this name is preferred to one whose name only differs in the Unicode form
+    of accented letters (NFC or NFD).
 
     Raises:
-        VideoError: It is an address on another machine.
+        VideoError: It is an address on another machine, or its home folder does not exist.
         InputError: No file can have this name.
     """
     if not isinstance(name, str | os.PathLike):
@@ -76,7 +76,7 @@ def _checked(text: str) -> Path:
         encoded = os.fsencode(text)
     except UnicodeEncodeError as error:
         raise InputError(
-            f"No file has a name with half a character in it; got {printable(text, 200)!r}."
+            f"No file has a name with half a surrogate pair in it; got {printable(text, 200)!r}."
         ) from error
     if b"\0" in encoded:
         raise InputError(f"No file has a name with a zero byte; got {printable(text, 200)!r}.")
@@ -95,7 +95,7 @@ def exists(path: Path) -> bool:
     """Return whether a file or a folder is there; False for one that cannot be looked at."""
     try:
         return path.exists()
-    except OSError:  # opening it says why
+    except OSError:  # whoever opens the file is told why
         return False
 
 
@@ -112,7 +112,7 @@ def _respelled(path: Path) -> Path:
 
 def _path_of_url(rest: str) -> Path:
     """Return the path in a `file:` URL, from what follows `file://`."""
-    # Not urlsplit: in a name, `?` and `#` are letters as any others where a person typed them.
+    # Not urlsplit: a person may have typed `?` and `#` as ordinary characters of a name.
     host, slash, path = rest.partition("/")
     if host.lower() not in ("", "localhost", "127.0.0.1"):
         raise VideoError(
@@ -127,7 +127,7 @@ def _path_of_url(rest: str) -> Path:
 
 
 def name_as_text(name: str | os.PathLike[str]) -> str:
-    """Return a name as text: bytes that are none on this machine must not break a record."""
+    """Return a name as text for records, with U+FFFD for bytes that are not UTF-8."""
     return os.fsencode(name).decode(errors="replace")
 
 
@@ -169,11 +169,10 @@ def _close_name(path: Path) -> str | None:
     spelled = {normalize("NFC", name).casefold(): name for name in _names_beside(path)}
     wanted = normalize("NFC", path.name).casefold()
     close = difflib.get_close_matches(wanted, spelled, n=1, cutoff=0.8)
-    stem = Path(wanted).stem
-    close = close or sorted(name for name in spelled if name != wanted and Path(name).stem == stem)
-    if close:
-        return spelled[close[0]]
-    return None
+    if not close:
+        stem = Path(wanted).stem
+        close = sorted(name for name in spelled if name != wanted and Path(name).stem == stem)
+    return spelled[close[0]] if close else None
 
 
 def _names_beside(path: Path) -> list[str]:

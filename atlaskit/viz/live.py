@@ -8,13 +8,13 @@
 
 In a notebook (JupyterLab or papermill), the display shows the root grid, in which dead cells turn
 black, the evidence as it arrives, the latest steps, and the number of calls and tokens. When the
-run ends, the result replaces it as static HTML. (Assign what `ask` returns; as the last line of a
-cell, the notebook would show the result a second time.) In a terminal, one line on stderr shows the
+run ends, the result replaces it as static HTML. (Assign what `ask` returns: if `ask` is the last
+line of a cell, the result is shown a second time.) In a terminal, one line on stderr shows the
 progress and disappears at the end; the result is not printed.
 
 The threads of the search only put events into a queue. The pause between two drawings grows with
-the time that one takes, up to a second, so that the display is never far behind. What may take
-long, the root grid of a notebook, is drawn aside. A run that ends at once, because the cache
+the time that one takes, up to a second, so that the display is never far behind. The root grid in
+a notebook may take long, so another thread draws it. A run that ends at once, because the cache
 answers it, is drawn only once.
 """
 
@@ -26,7 +26,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextvars import copy_context
-from functools import partial
+from itertools import starmap
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -62,7 +62,7 @@ def open_display(video: Video, cache: Cache) -> DrawingThread:
         cache: The cache that frames of the root grid are read from and written to.
     """
     if not _is_kernel():
-        # A log need not hold every second.
+        # The line is only shown in a terminal, so elsewhere there is no time to update.
         return DrawingThread(StatusLine(), video, cache, is_timed=sys.stderr.isatty())
     return DrawingThread(NotebookOutput(), video, cache)
 
@@ -95,23 +95,26 @@ def max_calls(run: RunSource) -> int | None:
 def pending(run: RunSource) -> int:
     """Return the number of frames that workers found and the Master has not merged yet."""
     merged = {(report.round, report.worker) for report in run.trace.of(Report)}
-    found = [event for event in run.trace if isinstance(event, Step | Look)]
-    return sum(len(event.found) for event in found if (event.round, event.worker) not in merged)
+    count = 0
+    for event in run.trace:
+        if isinstance(event, Step | Look) and (event.round, event.worker) not in merged:
+            count += len(event.found)
+    return count
 
 
 def progress_text(run: RunSource) -> str:
-    """Return the round and the calls, of which there are none before the first reply."""
+    """Return the round and the number of calls; "no call yet" before the first reply."""
     calls = usage_of(run).calls
+    if not calls:
+        return "no call yet"
     most = max_calls(run)
     limit = f" of at most {most:,}" if most else ""
-    now = max((event.round for event in run.trace), default=0)
-    if calls:
-        return f"round {now} · {counted(calls, 'call')}{limit}"
-    return "no call yet"
+    latest_round = max((event.round for event in run.trace), default=0)
+    return f"round {latest_round} · {counted(calls, 'call')}{limit}"
 
 
 def counts_text(run: RunSource) -> str:
-    """Return round, calls, tokens, evidence, and the share of dead zones; the video is known."""
+    """Return the counts of a run whose video is known, and the share of its dead zones."""
     assert run.within is not None
     kept = counted(len(run.evidence), "evidence frame")
     waiting = pending(run)
@@ -123,12 +126,18 @@ def counts_text(run: RunSource) -> str:
     )
 
 
-FIRST_S, INTERVAL_S = 0.25, 0.4
-"""Seconds before the first drawing, and between two drawings at least."""
-MAX_SHARE, MAX_WAIT_S = 0.2, 1.0
-"""Share of the time that drawing takes, unless the pause would be longer than so many seconds."""
-FINISHED_WAIT_S, FAILED_WAIT_S = 5.0, 0.5
-"""Longest wait for a drawing in progress, after a run that finished and after one that failed."""
+FIRST_S = 0.25
+"""Seconds before the first drawing."""
+INTERVAL_S = 0.4
+"""The fewest seconds between two drawings."""
+MAX_SHARE = 0.2
+"""Time of a drawing as a share of the pause after it."""
+MAX_WAIT_S = 1.0
+"""The longest pause after a drawing, in seconds."""
+FINISHED_WAIT_S = 5.0
+"""Longest wait for a drawing in progress, after a run that finished."""
+FAILED_WAIT_S = 0.5
+"""Longest wait for a drawing in progress, after a run that failed."""
 
 
 class Surface(Protocol):
@@ -250,6 +259,7 @@ class StatusLine:
         """Replace the line; a text that the terminal would break is cut off."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text != self._shown and sys.stderr.isatty():
+            # Padded to cover the old text; without a new one, the cursor returns to the start.
             print(
                 f"\r{text:<{len(self._shown)}}",
                 end="" if text else "\r",
@@ -278,21 +288,25 @@ class NotebookOutput:
         self._run: RunSource | None = None
         self._root = Html("")
         self._drawn: object = None  # the dead zones of the root grid that is drawn, or being drawn
-        self._aside: threading.Thread | None = None
+        self._root_thread: threading.Thread | None = None
 
     def draw(self, run: RunSource) -> None:
         """Show the run so far."""
         self._run = run
         self._publish(_page(run, self._root), counts_text(run))
         zones = run.memory.dead_zones.intervals
-        is_drawing = self._aside is not None and self._aside.is_alive()
+        is_drawing = self._root_thread is not None and self._root_thread.is_alive()
         # Before the first call there is nothing to mark, and a run from the cache may end at once.
         if not is_drawing and zones != self._drawn and usage_of(run).calls:
             self._drawn = zones
-            # The context knows the cell.
-            drawing = partial(copy_context().run, self._draw_root, run)
-            self._aside = threading.Thread(target=drawing, daemon=True, name="drawing-root")
-            self._aside.start()
+            # As in `DrawingThread.on_event`: the kernel finds the cell in the context.
+            self._root_thread = threading.Thread(
+                target=copy_context().run,
+                args=(self._draw_root, run),
+                daemon=True,
+                name="drawing-root",
+            )
+            self._root_thread.start()
 
     def finish(self, run: RunSource, result: Result | None) -> None:
         """Show the result as notebooks show it; without one, the last state of the run."""
@@ -307,16 +321,18 @@ class NotebookOutput:
         newest = self._run or run
         self._publish(_page(newest, self._root), counts_text(newest))
 
-    def _publish(self, html: str, text: str, is_final: bool = False) -> None:
-        from IPython.display import display  # which only notebooks need
+    def _publish(self, page: str, text: str, is_final: bool = False) -> None:
+        from IPython.display import display  # IPython is only needed in notebooks
 
         with self._lock:  # a drawing that hung must not replace the result
             if self._is_final:
                 return
             self._is_final = is_final
-            data = {"text/html": html, "text/plain": text}
+            data = {"text/html": page, "text/plain": text}
             if self._handle is None:
-                self._handle = display(data, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+                self._handle = display(  # type: ignore[no-untyped-call]
+                    data, raw=True, display_id=True
+                )
             else:
                 self._handle.update(data, raw=True)
 
@@ -328,7 +344,7 @@ def _page(run: RunSource, root: Html) -> Html:
         paragraph(counts_text(run)),
         root,
         evidence_table(run.evidence) if len(run.evidence) else "",
-        table("Latest steps", COLUMNS, (event_row(index, event) for index, event in latest)),
+        table("Latest steps", COLUMNS, starmap(event_row, latest)),
     )
 
 

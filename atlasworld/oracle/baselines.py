@@ -16,9 +16,9 @@ from atlasworld.oracle.perception import Perception, Replies, decision_reply, de
 from atlasworld.timeline import WorldEvent, names_of
 
 MAX_CITED_CELLS = 8
-"""Number of cells that a decision about one view cites for each event."""
+"""The most cells that a decision about one view cites for each event."""
 MAX_SUBJECTS = 8
-"""Subjects in the record of a clip."""
+"""The most subjects in the record of a clip."""
 
 
 def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
@@ -82,8 +82,9 @@ def still_reply(perception: Perception, call: StillCall) -> dict[str, Any]:
     sentences = [f"The scene is {script.scene_at(time_s).name}."]
     event = script.event_at(time_s)
     if event is not None and not perception.chances.misses(None, "miss", event.id, time_s):
-        shows_text = f" The text on screen is {event.caption}." if event.caption else ""
-        sentences.append(f"{describe(event)}.{shows_text}")
+        sentences.append(f"{describe(event)}.")
+        if event.caption:
+            sentences.append(f"The text on screen is {event.caption}.")
     return {"caption": " ".join(sentences)[:LONGEST_TEXT]}
 
 
@@ -107,13 +108,16 @@ def noticed_events(perception: Perception, view: View) -> list[WorldEvent]:
 
 
 def text_reply(perception: Perception, call: TextCall) -> dict[str, Any]:
-    """Return the answer that captions, and subtitles that do not mislead, give."""
+    """Return the answer that captions and subtitles give; misleading lines are ignored."""
     found = words_found(perception, call.question, call.text)
     return decision_reply(perception, call.question, found, can_cite=False)
 
 
 def words_found(perception: Perception, question: Question, text: str) -> dict[str, list[Any]]:
-    """Return the wanted events that a text describes or that its lines speak of, by id."""
+    """Return the ids of the wanted events that a text tells of, each with no cells to cite.
+
+    It tells of an event if it holds its description, or a spoken line about it that is true.
+    """
     lines = perception.world.script.lines
     spoken = {line.event for line in lines if line.text in text and not line.misleading}
     found = dict[str, list[Any]]()

@@ -1,7 +1,7 @@
 """`Oracle`: a simulated model that knows the script of a world. It sees no pixels.
 
-It passes each call to the function that answers it. Those for the calls of Video-RLM (paper §3.2)
-are here; those for other systems have a module each.
+It passes each call to the function that answers it. The functions for the calls of Video-RLM (paper
+§3.2) are here; those for the calls of other systems are in the modules beside this one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.agents.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
-from atlaskit.environment.actions import Expand
+from atlaskit.environment.actions import Expand, Investigate, Zoom
 from atlaskit.environment.mdp import State
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -36,7 +36,7 @@ from atlasworld.timeline import WorldEvent, by_id, names_of
 from atlasworld.worlds import World, world_of
 
 HINTED = 0.5
-"""Score of a cell that is named only because of a scout's hint, if the hint has the top score."""
+"""Score of a cell that is named only for a scout's hint of score 1; in proportion for others."""
 ORDER_WORDS = ("first", "summarise")
 """Words of questions about the order of events, which are searched breadth-first."""
 
@@ -66,14 +66,16 @@ def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
         if promise:
             scores[index] = 0.5 + 0.5 * promise
     if not scores:
-        for hint in reversed(call.hints):  # the best hint of a cell comes first, and counts
+        for hint in reversed(call.hints):  # best last, so that it overwrites a cell's other hints
             if hint.cell in call.open_cells:
                 scores[hint.cell] = HINTED * hint.score
     if not scores:  # a model without a clue would search on in random cells
-        draws = dict[int, float]()
-        for index in call.open_cells:
-            draws[index] = perception.chances.draw(call.question, "blind", view.grid.end_s, index)
-        scores = dict.fromkeys(sorted(draws, key=draws.__getitem__)[: call.top], 0.1)
+
+        def draw(index: int) -> float:
+            return perception.chances.draw(call.question, "blind", view.grid.end_s, index)
+
+        for index in sorted(call.open_cells, key=draw)[: call.top]:
+            scores[index] = 0.1
     best = sorted(scores, key=lambda index: (-scores[index], index))[: call.top]
     return {
         "reasoning": f"{len(missing)} of the wanted events are not in the evidence yet.",
@@ -96,7 +98,8 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
     reply: dict[str, Any] = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
-        "erase": [] if perception.chances.confuse else unsupported,
+        # An oracle that can be confused never erases.
+        "erase": [] if perception.chances.confuse > 0 else unsupported,
     }
     if question.choices:
         choice = answer_from(perception, question, perception.evidence(question, pad))
@@ -108,11 +111,12 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
             else:
                 weighed |= {"supporting": [], "contradicting": cited, "sufficient": False}
             reply["choices"].append(weighed)
-    conclusion = _finish(cited) if suffices else _continue(perception, call, missing)
+    conclusion = _final_decision(cited) if suffices else _further_search(perception, call, missing)
     return {**reply, "conclusion": conclusion}
 
 
-def _finish(supporting: list[str]) -> dict[str, Any]:
+def _final_decision(supporting: list[str]) -> dict[str, Any]:
+    """Return the conclusion that the evidence suffices."""
     looked_for = "A frame of another object at the time of one that is wanted."
     return {
         "action": "final_decision",
@@ -121,9 +125,10 @@ def _finish(supporting: list[str]) -> dict[str, Any]:
     }
 
 
-def _continue(
+def _further_search(
     perception: Perception, call: ReviewCall, missing: list[WorldEvent]
 ) -> dict[str, Any]:
+    """Return the conclusion to search on: in short gaps, and in cells that promise an event."""
     conclusion: dict[str, Any] = {"action": "continue", "intervals": _gaps_to_search(call, missing)}
     if call.open_cells:
         promising = list[int]()
@@ -156,9 +161,9 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     legal = call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
     view = call.observation.view
-    # Frames of a context scan are never added as evidence.
-    new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]
-    recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
+    # Higher numbers are the frames of a context scan, which are never added as evidence.
+    of_grid = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]
+    recognised = perception.recognised(call.question, view, of_grid, missing, state.scratchpad)
     hidden = others(missing, recognised)
     to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)
     if to_mark:  # marking comes first, because a breadth-first visit has few steps
@@ -214,14 +219,14 @@ def _add_evidence(
 
 def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
     """Return a step that zooms in on text or investigates beside an anchor, once per visit."""
-    done = {type(action).__name__ for action in call.actions}
+    done = set(map(type, call.actions))
     middle = cells[len(cells) // 2]
     legal = call.observation.legal
-    if call.question.category == "OCR" and "Zoom" not in done:
+    if call.question.category == "OCR" and Zoom not in done:
         return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
     side = "before" if "right before" in call.question.text else "after"
     beside = legal["investigate_before" if side == "before" else "investigate_after"]
-    if call.question.category == "O3O" and "Investigate" not in done and middle in beside:
+    if call.question.category == "O3O" and Investigate not in done and middle in beside:
         action = {"action": "investigate", "direction": side, "cell": middle}
         return {"thought": f"What comes {side} this?", "action": action}
     return None

@@ -60,8 +60,8 @@ def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.Mo
 def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "my weights --no-thinking"
     folder.mkdir()
-    spec = ModelSpec(str(folder), max_tokens=5)
-    assert ModelSpec.parse(str(spec)) == spec and ModelSpec.parse(str(folder)) == ModelSpec(str(folder))
+    for spec in (ModelSpec(str(folder)), ModelSpec(str(folder), max_tokens=5), ModelSpec(str(folder), rpm=5.0)):
+        assert ModelSpec.parse(str(spec)) == spec
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,8 @@ def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
         ("nano --header 'a: b'", "--header is for an endpoint, and 'nano' is no address"),
         (f"{URL} m --rpm -3", "--rpm must be a positive number"),
         (f"{URL} m --dialect klingon", "dialect must be one of"),
-        (f"{URL} m --max-tokens many", "--max-tokens: invalid int value: 'many'"),
+        (f"{URL} m --max-tokens many", "are wrong: argument --max-tokens: invalid int value: 'many'"),
+        (f"{URL} m --max-tokens sk-0123456789abcdef", "--max-tokens: invalid int value[.]$"),
         (f"{URL} m --extra-body '[1]'", "must be a JSON object, such as"),
         (f"{URL} m --think", "and no other options"),
     ],

@@ -80,7 +80,7 @@ def test_accents_in_either_form_find_the_file(tmp_path: Path, clip: Path) -> Non
     ("name", "sentence"),
     [
         *(("", "empty"), ("a\0b.mp4", "zero byte"), ("file:///a%00b.mp4", "zero byte"), ("x" * 300, "255 bytes")),
-        *(("é" * 200, "255 bytes"), ("a/" * 4000, "cannot be read"), ("\ud800.mp4", "half a character")),
+        *(("é" * 200, "255 bytes"), ("a/" * 4000, "cannot be read"), ("\ud800.mp4", "half a surrogate pair")),
         ("~nobody-has-this-name/v.mp4", "no such home"),
     ],
 )

@@ -13,7 +13,7 @@ from atlaskit.benchmarks.datasets.layout import Layout, Loading, existing
 from atlaskit.benchmarks.datasets.rows import Row
 
 FILES = {"val": ("lvb_val.json", "validation"), "test": ("lvb_test_wo_gt.json", "test")}
-"""The file of each split in the JSON form, and how the names of its Parquet files begin."""
+"""The file of each split in the JSON form, and the prefix of its Parquet files."""
 OPTIONS = ("option0", "option1", "option2", "option3", "option4")
 EMPTY_OPTION = "N/A"
 """Value of an unused option column in the Parquet form."""
@@ -26,6 +26,7 @@ class LongVideoBenchRow(Row):
     its choices and the video's path are required; other fields may be absent.
     """
 
+    # A file is the dataset's if a row has a field of each set.
     marks = (
         frozenset({"question"}),
         frozenset({"candidates", OPTIONS[0]}),
@@ -84,8 +85,8 @@ class LongVideoBenchRow(Row):
 
 def _row_files(home: Path, split: str) -> list[Path]:
     """Return the files of a split: the JSON file, else the Parquet files."""
-    name, begin = FILES[split]
-    return existing(home, name) or sorted(home.rglob(f"{begin}*.parquet"))
+    name, prefix = FILES[split]
+    return existing(home, name) or sorted(home.rglob(f"{prefix}*.parquet"))
 
 
 LAYOUT = Layout(
@@ -93,7 +94,7 @@ LAYOUT = Layout(
     LongVideoBenchRow,
     ("videos",),
     files=_row_files,
-    splits={split: f"{name} or {begin}….parquet" for split, (name, begin) in FILES.items()},
+    splits={split: f"{name} or {prefix}….parquet" for split, (name, prefix) in FILES.items()},
 )
 
 
@@ -107,9 +108,10 @@ def longvideobench(
     """Load LongVideoBench from a folder.
 
     The facts of a case are `duration_group` (15, 60, 600 or 3600 s), `level`, `topic`,
-    `duration_s`, `position` (frame indices), `positions` (how many) and `subtitles` (whether the
-    case uses subtitles and has them). The category is the dataset's own code (S2E … TAA). Videos
-    without a file are listed in `missing` and reported in a warning.
+    `duration_s`, `position` (indices of the frames with the evidence), `positions` (how many
+    different ones) and `subtitles` (whether the case uses subtitles and has them). The category is
+    the dataset's own code (S2E … TAA). Videos without a file are listed in `missing` and reported
+    in a warning.
 
     Args:
         root: Folder with `lvb_val.json` (or Parquet files, `validation…` or `test…`), `videos/` and

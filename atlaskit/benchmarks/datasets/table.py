@@ -34,10 +34,10 @@ from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Video
 
 SPREADSHEETS = (".csv", ".tsv", ".txt")
-OTHERS = (".json", ".jsonl", ".parquet")
-FILES = (*SPREADSHEETS, *OTHERS)
-"""Suffixes of tables."""
+FILES = (*SPREADSHEETS, ".json", ".jsonl", ".parquet")
+"""Suffixes of the files that a table is read from."""
 WORKBOOKS = (".xlsx", ".xls", ".ods", ".numbers")
+"""Suffixes of workbooks, which are not read."""
 COLUMNS: dict[str, tuple[str, ...]] = {
     "video": ("video", "video_path", "video_file", "film", "file", "filename", "path"),
     "question": ("question", "text"),
@@ -56,18 +56,19 @@ CHOICE = re.compile(r"(?:(?:choice|option|candidate)[ _-]?)?([a-z]|\d{1,2})", re
 SEPARATORS = ("|", "\n", ";", ",")
 """Separators of the choices in one cell; the first of them that the cell contains counts."""
 INTERVAL = re.compile(r"(.+?)\s*(?:[-–—]|\bto\b)\s*(.+)")
-"""A start and an end: "1:05-1:20", "4 to 6"."""
+"""Splits one interval into its start and its end: "1:05-1:20", "4 to 6"."""
 _TIME = r"[\d:.,hms ]{1,20}"
-RANGE = re.compile(rf"{_TIME}(?:[-–—]|to){_TIME}(?:;{_TIME}(?:[-–—]|to){_TIME}){{0,1000}}")
-"""An answer that is a time and a later one, or several such pairs."""
+_INTERVAL = rf"{_TIME}(?:[-–—]|to){_TIME}"
+INTERVALS = re.compile(rf"{_INTERVAL}(?:;{_INTERVAL}){{0,1000}}")
+"""An answer that looks like one interval, or several with semicolons between them."""
 WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,14})", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,15}[.]\d{1,15}|-?(?:0|[1-9]\d{0,14})", re.ASCII)
-"""Cells of a column of numbers; 007 is a name."""
+"""Cells of a column of whole numbers, and of any numbers. 007 is a text: its zeros may matter."""
 NO_SUBTITLES = ("none", "no")
 """Cells that say that a video has no subtitles."""
 MOST_NAMED = 12
 """The most columns that a message names."""
-END_S = 1.0
+PAST_END_S = 1.0
 """Seconds by which a time may lie after the end of its video, since people round."""
 Rows: TypeAlias = "str | os.PathLike[str] | Iterable[Any]"
 """A file, a DataFrame, or rows as dictionaries; for `evaluate` also cases, or questions."""
@@ -89,7 +90,7 @@ def table(
     | `question` | its text |
     | `choices`, or `A`, `B`, `C`, … | the choices: in one cell, between `|`, or each in its own |
     | `answer` | the letter or the text of the right choice; a number, words, or an interval |
-    | `start`, `end` | when the video shows it; if there is no answer, they are the answer |
+    | `start`, `end` | the interval that shows the answer; without `answer`, it is the answer |
     | `subtitles` | a subtitle file, `embedded` or `none`; empty for the file beside the video |
     | `category` | the group of the question |
     | `kind`, `id` | the kind of the question, and its name; by default they follow from the rest |
@@ -132,7 +133,7 @@ def table(
         except InputError as error:
             faults.append(error)
     if faults:
-        leave_out(*faults)
+        leave_out(*faults)  # raises, unless within `skip_bad`
     return reading.benchmark()
 
 
@@ -150,7 +151,7 @@ def cases_of(
         scored: Whether each row of a table must have an answer.
 
     Raises:
-        InputError: They are none of these, or `table` refuses them.
+        InputError: `questions` is none of these, or `table` refuses it.
     """
     if isinstance(questions, Case | Question | Mapping):
         questions = [questions]
@@ -243,7 +244,7 @@ class _Row:
         return InputError(f"{self.place}, column {column!r}: {message}")
 
     def value(self, field: str) -> Any:
-        """Return the value of a cell; "" if it is empty, or if there is no such column."""
+        """Return the value in the column of a field, or in a column by its own name; else ""."""
         value = self.cells.get(self.columns.get(field, field), "")
         if value is None or value != value:  # NaN is not itself
             return ""
@@ -316,7 +317,7 @@ class _Row:
             return "choice"
         answer = self.value("answer")
         text = self.text("answer")
-        is_interval = isinstance(answer, list | tuple) or RANGE.fullmatch(text) is not None
+        is_interval = isinstance(answer, list | tuple) or INTERVALS.fullmatch(text) is not None
         if is_interval or (span is not None and not text):
             return "when"
         if text.isdecimal():
@@ -459,13 +460,15 @@ class _Table:
         self._facts = [name for name in rest if name not in self.letters]
         self._check(headers)
         self._cases = list[Case]()
-        # The place and the answer of each question; the place of each id.
+        # The place and the answer of each question.
         self._answers: dict[str, tuple[str, Any]] = {}
+        # The place of each id.
         self._ids: dict[str, str] = {}
         # The places of questions that are listed again.
         self._twice = list[str]()
-        # The duration of each video in seconds; the videos whose subtitles lie beside them.
+        # The duration of each video in seconds.
         self._lengths: dict[str, float] = {}
+        # The videos whose subtitles lie beside them.
         self._beside = set[str]()
 
     def _check(self, headers: Sequence[str]) -> None:
@@ -488,7 +491,7 @@ class _Table:
 
     def add(self, row: _Row) -> None:
         """Add the question of a row; raise InputError if a cell is wrong."""
-        name, source = self._film(row)
+        name, source = self._source(row)
         options = row.options()
         span = row.span()
         kind = row.kind(options, span)
@@ -515,21 +518,22 @@ class _Table:
                 raise row.fault("answer", f"{first} asks the same, with another answer.")
             self._twice.append(row.place)
             return
-        lines = self._lines(row, name, source)
+        subtitles = self._subtitles(row, name, source)
         facts = {each: row.value(each) for each in self._facts}
-        opened = Opened(source, lines)
-        self._cases.append(Case(question, name, opened, {**facts, "subtitles": lines is not None}))
+        opened = Opened(source, subtitles)
+        facts["subtitles"] = subtitles is not None
+        self._cases.append(Case(question, name, opened, facts))
 
     def _id(self, row: _Row, video: str) -> str:
-        number = row.place.rpartition(" ")[2]
+        number = row.place.rpartition(" ")[2]  # of "Row 3" or "questions.csv, row 3"
         own = row.text("id") or f"{PurePosixPath(video).stem}-{number}"
         if own in self._ids:
             raise row.fault("id", f"{own!r:.60} is the id of {self._ids[own]} too.")
         self._ids[own] = row.place
         return own
 
-    def _film(self, row: _Row) -> tuple[str, Path | Video]:
-        """Return the name of a row's video, and its file."""
+    def _source(self, row: _Row) -> tuple[str, Path | Video]:
+        """Return the name of a row's video, and its file or the open video."""
         name = row.text("video")
         if not name and self._video is not None:
             if isinstance(self._video, Video):
@@ -550,7 +554,7 @@ class _Table:
         try:
             if "://" in name or name.startswith("~"):
                 named = local_path(name)
-            local_path(self._root / named)
+            local_path(self._root / named)  # raises if no file can have this name
         except (InputError, VideoError) as error:
             raise row.fault(column, str(error)) from error
         forms = [str(named), *(f"{named}{suffix}" for suffix in suffixes)]
@@ -577,7 +581,7 @@ class _Table:
             raise row.fault(column, f"{message}; did you mean {printable(near[0], 80)!r}?")
         raise row.fault(column, f"{message}.")
 
-    def _lines(self, row: _Row, name: str, source: Path | Video) -> str | None:
+    def _subtitles(self, row: _Row, name: str, source: Path | Video) -> str | None:
         """Return the subtitles of a row's video, as `open_video` takes them."""
         given = row.text("subtitles")
         if not self._has_subtitles or isinstance(source, Video) or given.lower() in NO_SUBTITLES:
@@ -602,7 +606,7 @@ class _Table:
                 self._lengths[name] = Opened(source)().duration_s
             except VideoError as error:
                 raise row.fault("video", str(error)) from error
-        if last_s > self._lengths[name] + END_S:
+        if last_s > self._lengths[name] + PAST_END_S:
             column = "end" if row.text("end") else "answer"
             raise row.fault(
                 column,
@@ -621,7 +625,7 @@ class _Table:
         if self._beside:
             warnings.warn(
                 f"{self.name}: subtitle files beside {len(self._beside)} of the videos are read; "
-                "'none' in a column subtitles reads none.",
+                "to read none, write 'none' in a column named subtitles.",
                 stacklevel=3,
             )
         for name in self._facts:

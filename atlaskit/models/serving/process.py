@@ -1,13 +1,13 @@
 """Processes of servers: those that this process started, and those that outlive their command.
 
 Contents:
-    `ServerProcess`: starts vLLM below a supervisor (`supervisor`), with its log, and stops it. The
-        supervisor stops it too when this process dies, unless it is kept for others by then.
-    `KeptServer`, `keep`, `find`: A command that asks one question leaves its server to the
+    `ServerProcess`: starts vLLM under a supervisor (`supervisor`), with a log, and stops it. The
+        supervisor also stops it when this process dies, unless the server is kept for others.
+    `KeptServer`, `keep`, `find_kept`: A command that asks one question leaves its server to the
         supervisor, which stops it when no request has reached it for a while. Until then other
-        commands of the user find it in the list of processes: the supervisor has what there is to
-        know among its arguments, and tells by its name whether the server may be used. So nothing
-        is written, and nothing can be stale. Only Linux has such a list.
+        commands of the user find it in the list of processes: one argument of the supervisor
+        describes the server, and the name of its process says whether the server may be used. So
+        no file is written that could become stale. Only Linux has such a list.
 """
 
 from __future__ import annotations
@@ -51,8 +51,17 @@ GENERIC = (
 """Phrases of errors that only repeat that an earlier error occurred."""
 PREFIX = re.compile(r"\A(\(.*?pid=\d+\) )?((ERROR|CRITICAL) [\d-]+ [\d:]+ \[.*?\] ?)?")
 """What vLLM writes before a line: the process, the level, the time."""
-FAULT = re.compile(r"\A(?:(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)|\S+: error: (.+))")
+FAULT = re.compile(
+    r"\A(?:(?:[\w.]+\.)?(?P<type>\w+(?:Error|Exception)): (?P<raised>.+)"
+    r"|\S+: error: (?P<refused>.+))"
+)
 """The last line of a Python traceback, or an error of argparse."""
+NOTICE = 4
+"""Place of the notice among a supervisor's arguments: `python -I supervisor.py OWNER NOTICE …`."""
+IDLE_S = 600.0
+"""Seconds without a request after which a kept server is stopped."""
+HANGS_S = 30.0
+"""Seconds after which a kept server that lists no model counts as one that hangs."""
 
 
 class ServerProcess:
@@ -84,7 +93,8 @@ class ServerProcess:
         """
         self._model = model
         self._log = log
-        self._is_ready = self._is_stopped = False
+        self._is_ready = False
+        self._is_stopped = False
         script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), notice]
         with log.open("wb") as output:
             # In a session of its own: Ctrl-C reaches only this process, which stops the server.
@@ -115,8 +125,8 @@ class ServerProcess:
             cancel: Set by a caller that no longer needs the server.
 
         Raises:
-            ServerError: If the server ends or is stopped before, takes too long, is cancelled, or
-                another server answers in its place.
+            ServerError: If the server ends, is stopped or cancelled, or takes too long before it
+                is ready, or if another server answers in its place.
         """
         deadline_s = time.monotonic() + START_S
         while True:
@@ -126,7 +136,8 @@ class ServerProcess:
                 raise ServerError(f"The start of {self._model} was cancelled.")
             if time.monotonic() > deadline_s:
                 raise self.failure(f"was not ready within {START_S:g} s")
-            progress.update("starting", last_line(self._log).rpartition("] ")[2])
+            stage = last_line(self._log).rpartition("] ")[2]  # without the time and the module
+            progress.update("starting", stage)
             names = served_models(f"{url}/v1")
             if names:
                 break
@@ -153,7 +164,7 @@ class ServerProcess:
             shutil.rmtree(self._log.parent, ignore_errors=True)
 
     def failure(self, what: str) -> ServerError:
-        """Return the error that the server `what` ("did not start"), with the reason in its log."""
+        """Return an error that says what the server did ("did not start") and why, by its log."""
         text = ""
         if self._log.is_file():  # someone may have cleaned /tmp
             text = self._log.read_text(errors="replace")
@@ -178,8 +189,8 @@ def failure_reason(log: str) -> str:
         match = FAULT.match(line)
         if not match:
             continue
-        message = match[3] or match[2]
-        if match[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
+        message = match["refused"] or match["raised"]
+        if match["type"] == "ValidationError":  # pydantic's: the reason is in the lines that follow
             rest = "\n".join(lines[number + 1 : number + 12])
             rest = rest.partition("For further information")[0]
             message = rest.partition("[type=")[0].replace("Value error, ", "")
@@ -195,10 +206,6 @@ def served_models(url: str) -> list[str]:
     except HttpFailure:
         return []
     return [name for name, _ in entries(listing)]
-
-
-NOTICE = 4
-"""Place of the notice among a supervisor's arguments: `python -I supervisor.py OWNER NOTICE …`."""
 
 
 def notice_of(model: str, name: str, url: str, log: Path) -> str:
@@ -220,12 +227,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-IDLE_S = 600.0
-"""Seconds without a request after which a kept server is stopped."""
-HANGS_S = 30.0
-"""Seconds after which a kept server that lists no model counts as one that hangs."""
-
-
 class KeptServer(NamedTuple):
     """A server that is kept, or may be once it answers."""
 
@@ -240,7 +241,7 @@ class KeptServer(NamedTuple):
     idle_s: float
     """Seconds without a request after which it is stopped."""
     home: str
-    """The folder of caches (XDG_CACHE_HOME) of its starter. Who has another does not find it."""
+    """XDG_CACHE_HOME of the command that started it; a command with another one cannot find it."""
 
     @property
     def is_alive(self) -> bool:
@@ -249,7 +250,7 @@ class KeptServer(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """Whether others may use it: it answers, and does not stop just now."""
+        """Whether others may use it: it answers, and is not being stopped."""
         with suppress(OSError):
             return Path(f"/proc/{self.keeper}/comm").read_text() == f"{KEPT}\n" and self.is_alive
         return False
@@ -264,17 +265,22 @@ class KeptServer(NamedTuple):
 
 @contextmanager
 def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
-    """Hold the start of a server against other commands; wait for theirs until `cancel` is set."""
+    """Let no other command start the same server within this block; wait for one that does.
+
+    Once `cancel` is set, the wait ends, and the block runs without the lock.
+    """
     digest = hashlib.sha256(f"{os.getuid()} {_home()} {name}".encode()).hexdigest()
     address = f"\0atlaskit {digest}"  # without a file, and free when the socket is closed
-    waits: list[Progress] = []
+    is_announced = False
     with socket.socket(socket.AF_UNIX) as lock:
         while cancel is None or not cancel.is_set():
             try:
                 lock.bind(address)
                 break
             except OSError:
-                waits = waits or [Progress(f"waiting for another command that starts {name}")]
+                if not is_announced:
+                    Progress(f"waiting for another command that starts {name}")  # prints it
+                is_announced = True
                 time.sleep(POLL_S)
         yield
 
@@ -294,7 +300,7 @@ def find_kept(name: str) -> KeptServer | None:
     """Return the kept server of a model, or None.
 
     Raises:
-        ServerError: It does not answer.
+        ServerError: The server is listed, but does not answer.
     """
     server = next((each for each in all_kept() if each.name == name), None)
     if server is None:
@@ -302,7 +308,7 @@ def find_kept(name: str) -> KeptServer | None:
     until_s = time.monotonic() + HANGS_S
     while name not in served_models(server.url):
         if not server.is_listed:
-            return None  # it stops just now
+            return None  # it is being stopped
         if time.monotonic() > until_s:
             raise ServerError(
                 f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops "
@@ -324,7 +330,8 @@ def free_gpu() -> None:
     """Stop the kept servers that have no open request: each has most of the GPU's memory."""
     for server in all_kept():
         if not requests_of(server.url)[0]:
-            Progress(f"stopping the idle server of {server.name}, which has the GPU's memory")
+            task = f"stopping the idle server of {server.name}, which has the GPU's memory"
+            Progress(task)  # prints it
             server.stop()
 
 

@@ -5,8 +5,8 @@ text. Characters that a cue cannot hold (an empty line, `<`, `&`) are written as
 references, so that the same text is read back.
 
 EDL and OpenTimelineIO count frames, on the clock of each file (`timecode`); a stretch that lies in
-several files of a playlist is an event of each. Neither library is needed: the forms are plain
-text and plain JSON.
+several files of a playlist is an event of each. Both are written without a library, as plain text
+and as JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EMPTY = "-"
 """The text of a cue without words, since some players drop empty cues."""
 _CUE_TIME = r"(?:(\d{1,4}):)?(\d\d):(\d\d)\.(\d{3})"
 _CUE_TIMES = re.compile(rf"\s*{_CUE_TIME}\s+-->\s+{_CUE_TIME}(?:\s.*)?")
-_OURS = re.compile(rf"({'|'.join(KINDS)})(?: (.*))?")
+_IDENTIFIER = re.compile(rf"({'|'.join(KINDS)})(?: (.*))?")
 _TAG = re.compile(r"</?[a-zA-Z0-9:.][^<>]{0,1000}>|</?[a-zA-Z]?>")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -55,13 +55,13 @@ def _cue(passage: Passage) -> str:
     end_ms = max(start_ms + 1, round(passage.end_s * 1000))
     identifier = f"{passage.kind} {passage.label.translate(_ESCAPES)}".rstrip()
     payload = _escaped(passage.words) or EMPTY
-    if passage.words == EMPTY:
+    if passage.words == EMPTY:  # a bare "-" would be read back as no words
         payload = "&#45;"
     return f"{identifier}\n{_cue_time(start_ms)} --> {_cue_time(end_ms)}\n{payload}\n"
 
 
 def _escaped(text: str) -> str:
-    """Return a text without empty lines, which would end the cue."""
+    """Return a text with `&`, `<`, `>` and empty lines, which end a cue, as references."""
     escaped = text.translate(_ESCAPES)
     escaped = re.sub(r"(?<=\n)\n|^\n|\n$", "&#10;", escaped)
     return re.sub(r"\n(?=\s*(?:\n|$))", "&#10;", escaped)
@@ -91,7 +91,7 @@ def read_vtt(text: str) -> list[Passage]:
             if not line or "-->" in line:
                 break
             payload.append(line)
-        identifier = _OURS.fullmatch(rows[number - 1]) if number else None
+        identifier = _IDENTIFIER.fullmatch(rows[number - 1]) if number else None
         start_s = _cue_seconds(match.groups()[:4])
         end_s = _cue_seconds(match.groups()[4:])
         passages.append(_cue_passage(start_s, max(start_s, end_s), "\n".join(payload), identifier))
@@ -124,8 +124,9 @@ COLOURS = {"answer": "GREEN", "evidence": "YELLOW", "truth": "MAGENTA", "note": 
 KIND_OF = {colour: kind for kind, colour in COLOURS.items()}
 SHORTEST_S = 1 / 48_000
 """The least length of a piece, in seconds, so that rounding makes no piece empty."""
-MOST = 1e6
-"""The most frames per second that a file of another program may state."""
+MAX_RATE = 1e6
+MAX_FRAMES = 1e12
+"""The most frames per second, and the most frames, that another program's file may state."""
 
 
 class Piece(NamedTuple):
@@ -139,6 +140,7 @@ class Piece(NamedTuple):
     end_s: float
     first: int
     after: int
+    """The piece is the ticks `[first, after)` of the clock."""
 
 
 def parts_of(video: Video, start_s: float, end_s: float) -> Iterator[tuple[Video, float, float]]:
@@ -177,17 +179,17 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
     pieces = list(pieces_of(passages, videos))
     if not pieces:
         raise InputError("An EDL holds stretches, and there is none among what is exported.")
-    record = pieces[0].clock
-    at = EDL_START_S * round(record.rate)
+    record = pieces[0].clock  # the clock of the edit: EDLs call it the record side
+    record_tick = EDL_START_S * round(record.rate)
     if record.drops:
-        at = record.tick("01:00:00;00")
+        record_tick = record.tick("01:00:00;00")
     title = one_line(", ".join(filter(None, videos_of(passages))), 60) or "atlaskit"
     lines = [f"TITLE: {title}", f"FCM: {'DROP FRAME' if record.drops else 'NON-DROP FRAME'}"]
     for number, piece in enumerate(pieces, start=1):
         clock = piece.clock
         count = max(1, round((piece.after - piece.first) / clock.rate * record.rate))
         times = [clock.timecode(piece.first), clock.timecode(piece.after)]
-        times += [record.timecode(at), record.timecode(at + count)]
+        times += [record.timecode(record_tick), record.timecode(record_tick + count)]
         passage = piece.passage
         lines.append(f"{number:03}  AX       AA/V  C        {' '.join(times)}")
         lines.append(f"* FROM CLIP NAME: {piece.name}")
@@ -196,7 +198,7 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
         lines.append(f"* LOC: {place} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
         if passage.text:
             lines += [f"* COMMENT: {line}" for line in passage.text.split("\n")]
-        at += count
+        record_tick += count
     return "\n".join([*lines, ""]).encode()
 
 
@@ -205,6 +207,15 @@ _EVENT = re.compile(
     rf"\d{{1,6}}\s+\S+\s.{{1,60}}?\s({_TIMECODE})\s+({_TIMECODE})\s+{_TIMECODE}\s+{_TIMECODE}\s*"
 )
 _REMARK = re.compile(r"\*\s{0,20}([A-Z][A-Z ]{0,40}?)\s{0,20}: ?(.*)", re.DOTALL)
+
+
+class _EventRows(NamedTuple):
+    """The row of an event in an EDL, and the remarks below it."""
+
+    start: str
+    end: str
+    is_dropping: bool
+    remarks: list[tuple[str, str]]
 
 
 def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]:
@@ -218,7 +229,7 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
     Raises:
         InputError: The text is no EDL, or the rate is not known.
     """
-    blocks = list[tuple[re.Match[str], bool, list[tuple[str, str]]]]()
+    blocks = list[_EventRows]()
     is_dropping = False
     for row in text.split("\n"):
         if row.upper().startswith("FCM:"):
@@ -227,15 +238,12 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
         event = _EVENT.fullmatch(row)
         remark = _REMARK.fullmatch(row)
         if event:
-            blocks.append((event, is_dropping, []))
+            blocks.append(_EventRows(event[1], event[2], is_dropping, []))
         elif blocks and remark:
-            blocks[-1][2].append((remark[1], remark[2]))
+            blocks[-1].remarks.append((remark[1], remark[2]))
     if not blocks:
         raise InputError("it has no event, a line with a number and four timecodes.")
-    return [
-        _event(match[1], match[2], is_dropping, remarks, video, fps)
-        for match, is_dropping, remarks in blocks
-    ]
+    return [_event(*rows, video, fps) for rows in blocks]
 
 
 def _event(
@@ -253,7 +261,8 @@ def _event(
         after = clock.tick(end, is_dropping or ";" in end)
     except ValueError as error:
         raise InputError(f"{error}.") from error
-    colour, _, label = facts.get("LOC", "").partition(" ")[2].strip().partition(" ")
+    _, _, marker = facts.get("LOC", "").partition(" ")  # a timecode; then colour and label
+    colour, _, label = marker.strip().partition(" ")
     comments = [value for name, value in remarks if name in ("COMMENT", "COMMENTS")]
     start_s = clock.seconds(first)
     return Passage(
@@ -322,7 +331,7 @@ def _clip(piece: Piece) -> dict[str, Any]:
         "video": piece.name,
         "range": [piece.first, piece.after],
     }
-    if piece.start_s != passage.start_s:  # in a part of a playlist
+    if piece.start_s != passage.start_s:  # at_s counts in the playlist, not in this part of it
         ours.pop("at_s", None)
     return {
         "OTIO_SCHEMA": "Clip.1",
@@ -383,9 +392,9 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
     if span is None:
         return
-    name = str(reference.get("name") or "") or unquote(
-        urlsplit(str(reference.get("target_url") or ""))[2]
-    )
+    name = str(reference.get("name") or "")
+    if not name:
+        name = unquote(urlsplit(str(reference.get("target_url") or "")).path)
     video = name.replace("\\", "/").rpartition("/")[2]
     metadata = clip.get("metadata")
     ours = metadata.get("atlaskit") if isinstance(metadata, dict) else None
@@ -406,24 +415,24 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
 
 
 def _span(value: object) -> tuple[float, float, float] | None:
-    """Return start and end in seconds and the rate of a time range; None if it is none."""
+    """Return a time range's start and end in seconds and its rate; None for other values."""
     match value:
         case {
             "start_time": {"value": int() | float() as first, "rate": int() | float() as rate},
             "duration": {"value": int() | float() as count, "rate": int() | float() as of_count},
         } if (
-            0 < rate < MOST
-            and 0 < of_count < MOST
-            and 0 <= first < MOST * MOST
-            and 0 <= count < MOST * MOST
+            0 < rate < MAX_RATE
+            and 0 < of_count < MAX_RATE
+            and 0 <= first < MAX_FRAMES
+            and 0 <= count < MAX_FRAMES
         ):
-            start_s = _exact(first, rate)
-            return start_s, start_s + _exact(count, of_count), float(rate)
+            start_s = _seconds_of(first, rate)
+            return start_s, start_s + _seconds_of(count, of_count), float(rate)
     return None
 
 
-def _exact(value: float, rate: float) -> float:
-    """Return the seconds of so many frames; a rate of 29.97 is 30000/1001."""
+def _seconds_of(value: float, rate: float) -> float:
+    """Return how many seconds `value` frames last; a rate of 29.97 means 30000/1001."""
     nearest = rate_of(rate)
     return value / float(nearest if abs(float(nearest) - rate) < 1e-2 else rate)
 
@@ -473,7 +482,7 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
 
     Args:
         text: The file.
-        duration_s: Length of the video: a segment of an old project without an end lasts until it.
+        duration_s: Length of the video, where a segment without an end ends in version 1.
 
     Raises:
         InputError: The text is no project.
@@ -526,11 +535,11 @@ _JSON5 = re.compile(
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
-_PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0", "\n": ""}
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0", "\n": ""}
 
 
 def as_json(text: str) -> str:
-    """Return a text in JSON5 as JSON: names without quotes, single quotes, comments, last commas.
+    """Return JSON5 as JSON: quote bare names, replace single quotes, drop comments and last commas.
 
     Raises:
         InputError: It is no JSON5.
@@ -540,12 +549,12 @@ def as_json(text: str) -> str:
     tokens = 0
     while place < len(text):
         tokens += 1
-        match = _JSON5.match(text, place)
-        if match is None:
+        found = _JSON5.match(text, place)
+        if found is None:
             raise InputError(f"it is no JSON5: {text[place : place + 20]!r} was not expected.")
-        place = match.end()
-        token = match[0]
-        match match.lastgroup:
+        place = found.end()
+        token = found[0]
+        match found.lastgroup:
             case "double" | "single":
                 parts.append(json.dumps(_ESCAPE.sub(_unescaped, token[1:-1])))
             case "word":
@@ -567,4 +576,4 @@ def _unescaped(match: re.Match[str]) -> str:
     escape = match[1]
     if escape[0] in "ux" and len(escape) > 1:
         return chr(int(escape[1:], 16))
-    return _PLAIN.get(escape, escape)
+    return _ESCAPED.get(escape, escape)

@@ -1,4 +1,4 @@
-"""`Passage`: a stretch of a video with its text: the row of every export.
+"""`Passage`: a stretch of a video with its text. Every export has passages as rows.
 
 A result, the rows of an evaluation and the explorer's notes become passages, each format writes
 passages, and each reader returns them. This module knows nothing of runs and of formats.
@@ -28,7 +28,7 @@ PassageKind = Literal["answer", "evidence", "truth", "note"]
 KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
 LAST_S = 1e7
 """The latest time in seconds that a passage may have: 115 days."""
-MOST = 100_000
+MAX_PASSAGES = 100_000
 """The most passages in a file."""
 LABEL_CHARS = 200
 """The most characters of a label, and of a video's name."""
@@ -38,10 +38,10 @@ _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
 
 
 def of_films(passages: Sequence[Passage], videos: Videos) -> tuple[list[Passage], dict[str, Video]]:
-    """Return the passages of collections as passages of their films, in the seconds of each.
+    """Return passages of collections as passages of films, with times from each film's start.
 
-    Other programs know files, not collections. A passage over two films becomes two; one about all
-    that was searched stays one, about the collection.
+    Other programs know files, not collections. A passage over two films becomes two passages; one
+    without a stretch (`is_whole`) stays a passage of the collection.
 
     Args:
         passages: The passages.
@@ -85,7 +85,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str, most: int = LABEL_CHARS) -> str:
-    """Return a text as one line of at most so many characters."""
+    """Return a text as one line of at most `most` characters."""
     return " ".join(clean(text).split())[:most].rstrip()
 
 
@@ -97,8 +97,8 @@ class Passage:
     characters U+FFFD; a label and a name are one line.
 
     Raises:
-        InputError: The times are no stretch, the kind is unknown, or the confidence is not in
-            [0, 1].
+        InputError: The passage ends before it starts, the kind is unknown, the confidence is not
+            in [0, 1], or another field has an invalid value.
 
     Examples:
         >>> ak.Passage(12.5, 14.0, "a red fox", label="fox").kind
@@ -110,7 +110,7 @@ class Passage:
     text: str = ""
     kind: PassageKind = "note"
     label: str = ""
-    """A word or two: the letter of an evidence frame, the tag of a note, the code of a coder."""
+    """A word or two: an evidence frame's letter, a note's tag, a code from qualitative coding."""
     confidence: float | None = None
     """The model's confidence, in [0, 1]; None if unknown."""
     question: str = ""
@@ -122,8 +122,8 @@ class Passage:
     at_s: float | None = None
     """The second of the frame that was seen, for evidence."""
     is_whole: bool = False
-    """Whether it is about all that was searched, and no stretch of it was found: an answer in
-    words. Formats for film editors leave it out."""
+    """Whether the passage covers all that was searched, as an answer in words without a stretch
+    does. Formats for film editors leave it out."""
 
     def __post_init__(self) -> None:
         for name in ("start_s", "end_s"):
@@ -189,7 +189,7 @@ class Passage:
 def question_of(passages: Iterable[Passage], text: str, *, label: str | None = None) -> Question:
     """Return a question of kind "when" whose true answer is where the passages lie.
 
-    Events that people coded in another program thus become the truth of a run, or a dataset.
+    So events that people coded in another program can be the truth of a run or of a dataset.
 
     Args:
         passages: What `read_passages` returned.
@@ -221,7 +221,7 @@ def question_of(passages: Iterable[Passage], text: str, *, label: str | None = N
 
 
 def as_kind(name: object) -> PassageKind:
-    """Return the kind of a name; a note for any other value."""
+    """Return a value if it names a kind, and "note" for any other."""
     return next((kind for kind in KINDS if kind == name), "note")
 
 

@@ -22,7 +22,7 @@ from atlaskit.errors import InputError
 from atlaskit.runs.exporting.passages import (
     KINDS,
     LABEL_CHARS,
-    MOST,
+    MAX_PASSAGES,
     Passage,
     PassageKind,
     as_kind,
@@ -122,8 +122,8 @@ def read_passages_json(value: Any) -> list[Passage]:
         value.get("passages"), list
     ):
         raise InputError(f"these are no passages of version {PASSAGES_VERSION}.")
-    if len(value["passages"]) > MOST:
-        raise InputError(f"it holds more than {MOST:,} passages.")
+    if len(value["passages"]) > MAX_PASSAGES:
+        raise InputError(f"it holds more than {MAX_PASSAGES:,} passages.")
     return [Passage.from_json(each) for each in value["passages"]]
 
 
@@ -242,14 +242,14 @@ def read_csv(text: str) -> list[Passage]:
     )
 
 
-def _rows(text: str, delimiter: str = ",", most: int = MOST) -> list[list[str]]:
-    """Return the first rows of a CSV; raise InputError if it has more than MOST."""
+def _rows(text: str, delimiter: str = ",", most: int = MAX_PASSAGES) -> list[list[str]]:
+    """Return the first rows of a CSV; raise InputError if it has more than MAX_PASSAGES."""
     if any(line.count(delimiter) > limits.COMMAS for line in text.split("\n")):
         raise InputError(f"a line has more than {limits.COMMAS:,} columns.")
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         rows = list(islice(reader, most))
-        if most == MOST and next(reader, None) is not None:
+        if most == MAX_PASSAGES and next(reader, None) is not None:
             raise InputError(f"it has more than {most:,} rows.")
     except csv.Error as error:
         raise InputError(f"it is no CSV ({error}).") from error

@@ -27,7 +27,7 @@ BT470BG = 5
 BT2020 = 9
 """Numbers of matrices in FFmpeg and ITU-T H.273."""
 KNOWN_MATRICES = {1: BT709, 4: 4, 5: BT470BG, 6: BT470BG, 7: 7, 9: BT2020, 10: BT2020, 14: BT2020}
-"""Maps the matrix of a frame to one of swscale. For BT.2020 with constant luminance (10) and ICtCp
+"""Maps a frame's matrix to a matrix of swscale. For BT.2020 with constant luminance (10) and ICtCp
 (14), swscale only has a similar matrix."""
 YCGCO = 8
 """Number of the YCgCo matrix, which swscale does not have."""
@@ -56,6 +56,7 @@ BLOCK_PX = 1 << 18
 
 Light = NDArray[np.float32]
 Mixing = tuple[tuple[float, float, float], ...]
+"""A 3×3 matrix that converts light to other primaries."""
 
 # Each row sums to 1, so that grey stays grey.
 FROM_BT2020: Mixing = (
@@ -88,7 +89,7 @@ def matrix_of(frame: VideoFrame) -> int:
     return BT470BG
 
 
-def note_colours(frame: VideoFrame, given: Mapping[str, int | str]) -> None:
+def tag_colours(frame: VideoFrame, given: Mapping[str, int | str]) -> None:
     """Tag a frame with the colours that its container specifies, if its stream specifies none.
 
     Args:
@@ -100,7 +101,8 @@ def note_colours(frame: VideoFrame, given: Mapping[str, int | str]) -> None:
         return
     for name in names:
         setattr(frame, name, int(given.get(name, UNSPECIFIED)))
-    if given.get("color_range") == FULL:  # FFmpeg marks HEVC without a range as limited
+    # FFmpeg marks HEVC without a range as limited, so `limited` may mean that none was specified.
+    if given.get("color_range") == FULL:
         frame.color_range = FULL
 
 
@@ -126,17 +128,18 @@ class ToSDR(NamedTuple):
     mixing: Mixing | None
     """The matrix to BT.709 primaries; None if the primaries stay."""
 
-    def apply(self, deep: NDArray[np.uint16]) -> Pixels:
+    def apply(self, values: NDArray[np.uint16]) -> Pixels:
         """Convert 16-bit values, (height, width, 3), to SDR pixels."""
-        flat = deep.reshape(-1, 3)
+        flat = values.reshape(-1, 3)
         pixels = np.empty(flat.shape, np.uint8)
         for start in range(0, len(flat), BLOCK_PX):
             pixels[start : start + BLOCK_PX] = self._block(flat[start : start + BLOCK_PX])
-        return pixels.reshape(deep.shape)
+        return pixels.reshape(values.shape)
 
     def _block(self, values: NDArray[np.uint16]) -> Pixels:
         red, green, blue = (_light_of(self.transfer)[values[:, channel]] for channel in range(3))
         if self.transfer == HLG:
+            # From light of the scene to light of the screen: system gamma 1.2 (BT.2100).
             luminance = 0.2627 * red + 0.6780 * green + 0.0593 * blue
             gain = np.float32(HLG_PEAK / REFERENCE_WHITE) * luminance ** np.float32(0.2)
             red = red * gain
@@ -182,9 +185,8 @@ def _tone_gain(brightest: Light, peak: float) -> Light:
     b = (knee**2 - 2 * knee * peak + peak) / (peak - 1)
     scale = (b**2 + 2 * b * knee + knee**2) / (b - a)
     bright = np.maximum(brightest, np.float32(knee))
-    return np.where(brightest > knee, scale * (bright + a) / (bright + b) / bright, 1).astype(
-        np.float32
-    )
+    dimmed = scale * (bright + a) / (bright + b)
+    return np.where(brightest > knee, dimmed / bright, 1).astype(np.float32)
 
 
 @lru_cache
@@ -216,7 +218,7 @@ def _light_of(transfer: int) -> Light:
 
 @lru_cache
 def _values_of(is_srgb: bool) -> Pixels:
-    """Return the 8-bit value of each 16-bit light.
+    """Return the 8-bit values of light in 65,536 equal steps from 0 to 1.
 
     HDR is coded as sRGB, like images. Other colours are coded with the exponent that decoded them,
     so that grey keeps its value.

@@ -11,7 +11,7 @@ from av.video.frame import VideoFrame
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels, Size
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, same_decoder
-from atlaskit.video.readers.colour import note_colours
+from atlaskit.video.readers.colour import tag_colours
 from atlaskit.video.readers.container import aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketId, PacketSource, Step, StepPlan, packet_id
@@ -165,7 +165,7 @@ class Decoder:
         pts = frame.pts
         if pts is None or pts not in self._plan.targets or pts in self._found:
             return
-        note_colours(frame, self._codec.settings)
+        tag_colours(frame, self._codec.settings)
         size = (frame.width, frame.height)
         is_other = self._codec is not self._first or size != self._coded
         aspect: Fraction | None = None

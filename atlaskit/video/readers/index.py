@@ -1,9 +1,11 @@
 """The index of a file whose container is not trusted, stored as one file in the cache.
 
-* The index says which packet holds which picture, and when it is shown. The file begins with copies
-  of the packets, unless the video file says where each of them lies. A ZIP archive follows, with a
-  description in JSON and a table of the packets. It is written under a temporary name and renamed
-  when it is complete.
+The index says which packet holds which picture, and when it is shown. Its file begins with copies
+of the packets, unless they can be read in place, from the video file. A ZIP archive follows, with a
+description in JSON and a table of the packets.
+
+* `IndexWriter`, `read_index`: an index is written under a temporary name and renamed when it is
+  complete; when it is read, all of it is validated.
 * `MadeSource`: the packets of a stream, found by its index.
 """
 
@@ -40,12 +42,16 @@ PACKET = np.dtype(
         ("flags", "<i4"),
     ]
 )
-"""A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
+"""A row of the table. Times are in ticks. The low bits of `flags` are the flags below; from the bit
+CODEC_SHIFT on, it is the number of the packet's codec."""
 KEYFRAME = 1
 HIDDEN = 2
+"""The picture is not shown, though others may refer to it."""
 DAMAGED = 4
 BEHIND_HOLE = 8
+"""Bytes of the file are missing before the packet."""
 BEFORE_LOST = 16
+"""Pictures that are shown after this one were lost where the file was cut."""
 CODEC_SHIFT = 8
 LARGEST_DESCRIPTION = 16 << 20
 
@@ -54,7 +60,10 @@ Positive = Annotated[int, Field(ge=1)]
 
 
 class Description(BaseModel):
-    """The facts about a stream in its index. See `PacketSource` for the units."""
+    """The facts about a stream in its index, as `PacketSource` has them.
+
+    The tick, the start and both ends are fractions of a second: a numerator and a denominator.
+    """
 
     model_config = ConfigDict(
         extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64"
@@ -104,7 +113,7 @@ class IndexWriter:
 
     def finish(self, table: Table, description: Description) -> None:
         """Write the table and the description, and put the file into its place."""
-        self.file.seek(0, os.SEEK_END)
+        self.file.seek(0, os.SEEK_END)  # the packets may have been read back
         with ZipFile(self.file, "w") as archive:
             archive.writestr(DESCRIPTION, description.model_dump_json())
             archive.writestr(TABLE, table.tobytes())
@@ -128,6 +137,7 @@ def read_index(path: Path) -> MadeIndex | None:
         with ZipFile(path) as archive:
             text = archive.getinfo(DESCRIPTION)
             rows = archive.getinfo(TABLE)
+            # A compressed archive would unpack to more than the file has.
             if text.file_size + rows.file_size > path.stat().st_size:
                 return None
             if text.file_size > LARGEST_DESCRIPTION:
@@ -157,8 +167,8 @@ def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
 
 
 def indexes_of(folder: Path) -> list[tuple[Path, int]]:
-    """Return the files of a folder of indexes with their bytes."""
-    suffixes = (".packets", ".orderly")
+    """Return the files in the folder of indexes, each with its size in bytes."""
+    suffixes = (".packets", ".orderly")  # an index; a mark that a file needs none
     try:
         return [(path, path.stat().st_size) for path in folder.iterdir() if path.suffix in suffixes]
     except OSError:
@@ -175,8 +185,8 @@ def folder_of_indexes(folder: Path) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise VideoError(
-            f"{folder} cannot be created, where the indexes of files without a reliable one are "
-            f"cached ({error.strerror}): name a cache in another directory."
+            f"The folder {folder}, for the indexes of videos that have no reliable one, cannot be "
+            f"created ({error.strerror}): name a cache in another directory."
         ) from error
     return folder
 
@@ -198,6 +208,7 @@ class MadeSource(PacketSource):
         self.start = Fraction(*known.start)
         self.codec = known.codecs[0]
         keyframes = np.flatnonzero(table["flags"] & KEYFRAME)
+        # Without keyframes, decoding begins at the first packet.
         self._keyframes = keyframes if len(keyframes) else np.zeros(1, np.int64)
         self._keyframe_pts = np.maximum.accumulate(table["pts"][self._keyframes])
         self._shown = table[(table["flags"] & HIDDEN) == 0]
@@ -214,23 +225,26 @@ class MadeSource(PacketSource):
         try:
             self._file = path.open("rb")
         except OSError as error:
-            raise VideoError(
-                f"The index of {self.path} is gone from the cache: open the video again."
-            ) from error
+            fault = f"{self.path} cannot be read"
+            if path != self.path:
+                fault = f"The index of {self.path} is gone from the cache"
+            raise VideoError(f"{fault}: open the video again.") from error
         return self._file
 
-    def gop_of(self, ticks: int) -> int | None:
+    def gop_of(self, ticks: int) -> int:
         """Return the number of the GOP at a tick."""
         return max(0, int(np.searchsorted(self._keyframe_pts, ticks, side="right")) - 1)
 
     def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
-        """Yield all packets from a keyframe on that is shown at or before `ticks`."""
-        gop = (self.gop_of(ticks) or 0) - is_earlier
-        self._next = int(self._keyframes[max(0, gop)])
+        """Yield the packets from the last keyframe shown at or before `ticks`, or the one before."""
+        gop = self.gop_of(ticks)
+        if is_earlier:
+            gop = max(0, gop - 1)
+        self._next = int(self._keyframes[gop])
         yield from self.following()
 
     def packet_rows(self) -> list[tuple[int, int, bool]]:
-        """Return (tick, bytes, whether it is a keyframe) of every packet that is shown."""
+        """Return (tick, size in bytes, whether it is a keyframe) of every packet that is shown."""
         are_keyframes = (self._shown["flags"] & KEYFRAME).astype(bool)
         columns = (self._shown["pts"], self._shown["size"], are_keyframes)
         return list(zip(*(column.tolist() for column in columns), strict=True))

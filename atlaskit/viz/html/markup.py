@@ -56,7 +56,7 @@ def escaped(value: object, max_chars: int = MAX_CHARS) -> Html:
     if isinstance(value, Html):
         return value
     pieces = _LONG_WORD.sub("\\1\n", plain_text(value, max_chars)).split("\n")
-    return Html(_TEX.sub(r"<span>\g<0></span>", "<wbr>".join(escape(piece) for piece in pieces)))
+    return Html(_TEX.sub(r"<span>\g<0></span>", "<wbr>".join(map(escape, pieces))))
 
 
 def untrusted(value: object, max_chars: int = MAX_CHARS) -> Html:
@@ -66,9 +66,9 @@ def untrusted(value: object, max_chars: int = MAX_CHARS) -> Html:
 
 def tag(name: str, *inside: object, **attributes: object) -> Html:
     """Return an element; its content and attribute values are escaped unless they are Html."""
-    pairs = "".join(
-        f' {key}="{escape(plain_text(value, 2_000))}"' for key, value in attributes.items()
-    )
+    pairs = ""
+    for key, value in attributes.items():
+        pairs += f' {key}="{escape(plain_text(value, 2_000))}"'
     return Html(f"<{name}{pairs}>{''.join(map(escaped, inside))}</{name}>")
 
 
@@ -79,7 +79,7 @@ def paragraph(*inside: object) -> Html:
 
 def card(*parts: str) -> Html:
     """Return the display of one object: its parts, one below the other, without empty ones."""
-    return tag("div", *(each for each in parts if each), style="max-width:60em")
+    return tag("div", *filter(None, parts), style="max-width:60em")
 
 
 def guarded(what: str, make: Callable[[], str]) -> Html:
@@ -108,7 +108,7 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
     It may be wider than the page; the arrow keys scroll it once it has the focus.
     """
     header = "".join(tag("th", column, scope="col", style=_LEFT) for column in columns)
-    body = "".join(_row(row) for row in rows)
+    body = "".join(map(_row, rows))
     whole = _table(caption, f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>")
     focusable = {"role": "group", "aria-label": caption or ", ".join(columns), "tabindex": 0}
     return tag("div", whole, style="overflow-x:auto", **focusable)
@@ -167,8 +167,10 @@ def shrink_jpeg(jpeg: bytes, max_width_px: int, max_bytes: int = MAX_IMAGE_BYTES
 
 def _row(cells: Sequence[object], is_fact: bool = False) -> Html:
     first, *others = cells
-    data = [tag("td", cell, style=_LEFT if is_fact else _style(cell)) for cell in others]
-    return tag("tr", tag("th", first, scope="row", style=_LEFT), *data, style=_ROW)
+    row = [tag("th", first, scope="row", style=_LEFT)]
+    for cell in others:
+        row.append(tag("td", cell, style=_LEFT if is_fact else _style(cell)))
+    return tag("tr", *row, style=_ROW)
 
 
 def _style(cell: object) -> str:

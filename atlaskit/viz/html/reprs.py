@@ -181,10 +181,10 @@ def evidence_image(sheet: Sheet) -> Html:
         shown = sheet.scratchpad.surest(MAX_ITEMS)
         if not len(shown):
             return no_evidence()
-        frames = ", ".join(
-            f"{item.label} at {moment_in_words(sheet.video, item.timestamp_s)}"
-            for item in islice(shown, MAX_LISTED)
-        )
+        listing = list[str]()
+        for item in islice(shown, MAX_LISTED):
+            listing.append(f"{item.label} at {moment_in_words(sheet.video, item.timestamp_s)}")
+        frames = ", ".join(listing)
         more = ""
         if len(shown) > MAX_LISTED:
             more = f", and {len(shown) - MAX_LISTED} more"
@@ -243,9 +243,9 @@ def _state_table(seen: Observation) -> Html:
     legal = sorted(
         seen.legal.cells.items(), key=lambda each: not each[1]
     )  # those without cells last
-    actions = "; ".join(
-        f"{ACTIONS[name].title}{f' {listed(cells)}' if cells else ''}" for name, cells in legal
-    )
+    actions = list[str]()
+    for name, cells in legal:
+        actions.append(f"{ACTIONS[name].title} {listed(cells)}" if cells else ACTIONS[name].title)
     rows: list[tuple[str, object]] = [
         (
             "grid",
@@ -267,7 +267,7 @@ def _state_table(seen: Observation) -> Html:
             "dead zones",
             f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid",
         ),
-        ("legal actions", untrusted(actions or "none", 2_000)),
+        ("legal actions", untrusted("; ".join(actions) or "none", 2_000)),
     ]
     if state.finished:
         rows.append(("finished", True))
@@ -370,8 +370,12 @@ def _choice_table(result: Result) -> Html:
     judgements = _judgements(result.trace)
     rows = []
     for index, choice in enumerate(result.question.choices[:MAX_CHOICES]):
-        marks = {"answer": index == result.choice, "correct": index == result.question.answer}
-        marked_as = ", ".join(mark for mark, applies in marks.items() if applies)
+        marks = list[str]()
+        if index == result.choice:
+            marks.append("answer")
+        if index == result.question.answer:
+            marks.append("correct")
+        marked_as = ", ".join(marks)
         judgement = judgements.get(index, ("", "", "not judged"))
         rows.append((label_of(index), untrusted(choice), marked_as, *map(untrusted, judgement)))
     columns = (
@@ -429,7 +433,8 @@ def trace(trace: Trace) -> Html:
         ("events", len(trace)),
         ("rounds", max((event.round for event in trace), default=0)),
     ]
-    rows += [(TITLES[kind], count) for kind, count in counts.items()]
+    for kind, count in counts.items():
+        rows.append((TITLES[kind], count))
     if stops:
         rows.append(("stopped by", untrusted(stops[-1].stop)))
     return card(title("Trace of a run", asked), fact_table(rows))

@@ -142,11 +142,10 @@ def failure_modes(
         if any(totals):
             shown = failures[failures["who"].isin(methods)]
             shown = shown.assign(who=pd.Categorical(shown["who"], methods), share=100 / questions)
-            found = {
-                mode: categorical(index)
-                for index, mode in enumerate(MODES)
-                if (shown["mode"] == mode).any()
-            }
+            found = dict[str, str]()
+            for index, mode in enumerate(MODES):
+                if (shown["mode"] == mode).any():
+                    found[mode] = categorical(index)
             bars = {
                 "hue": "mode",
                 "hue_order": list(found)[::-1],
@@ -166,11 +165,11 @@ def failure_modes(
             )
             sns.move_legend(ax, **BESIDE, reverse=True)
             ax.set_xlim(0, min(100, ax.get_xlim()[1]))
-        shares = [f"{100 * count / questions:.0f} % ({count} of {questions})" for count in totals]
-        ax.set_yticks(
-            range(len(methods)),
-            [f"{each}\n{share}" for each, share in zip(methods, shares, strict=True)],
-        )
+        labels = list[str]()
+        for method, count in zip(methods, totals, strict=True):
+            share = f"{100 * count / questions:.0f} %"
+            labels.append(f"{method}\n{share} ({count} of {questions})")
+        ax.set_yticks(range(len(methods)), labels)
         ax.grid(axis="y", visible=False)
         ax.set(
             xlabel="wrong answers, % of the questions", ylabel="", ylim=(len(methods) - 0.4, -0.6)
@@ -255,10 +254,13 @@ def pareto(
         )
     # The order is that of the legend.
     compared = compared.sort_values(column, ascending=False, kind="stable")
-    looks = {each: method_look(each, compared["method"].tolist(), 0) for each in compared["method"]}
-    colours, markers = (
-        {name: getattr(look, of) for name, look in looks.items()} for of in ("colour", "marker")
-    )
+    methods = compared["method"].tolist()
+    colours = dict[str, str]()
+    markers = dict[str, str]()
+    for method in methods:
+        look = method_look(method, methods, 0)
+        colours[method] = look.colour
+        markers[method] = look.marker
     with styled_axes(ax, (7.2, 4.4)) as ax:
         _scale(ax, compared[cost])
         ax.vlines(

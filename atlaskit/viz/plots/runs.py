@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import cycle, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,19 +153,18 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     reports = result.trace.of(Report)
     duration_s = result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_VISITS
-    steps = [_steps_of(report, result) for report in reports]
     if is_by_visit:
-        visits = [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)]
+        visits = [_visit_lane(report, _steps_of(report, result)) for report in reports]
     else:
         visits = _worker_lanes(result)
-    evidence = Lane(
-        "evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence]
-    )
-    seen = shaded(result.coverage, MAX_PARTS)
-    spans = [part[:2] for part in seen]
-    shades = [part[2] for part in seen]
-    lanes = [evidence]
-    if seen:
+    moments = [(item.timestamp_s, item.label) for item in result.evidence]
+    lanes = [Lane("evidence", moments=moments)]
+    spans = list[Span]()
+    shades = list[float]()
+    for start_s, end_s, shade in shaded(result.coverage, MAX_PARTS):
+        spans.append((start_s, end_s))
+        shades.append(shade)
+    if spans:
         lanes.append(Lane("seen", spans, shades=shades, colour=categorical(0)))
     lanes += visits
     lanes.append(Lane("dead zones", result.dead_zones.intervals, colour=DEAD))
@@ -188,11 +188,11 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
         >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
     """
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
-    zones = DeadZones(), result.dead_zones
-    # The figure has labels of its own, which are larger.
-    before, after = (
-        with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones
-    )
+    views = list[View]()
+    for zones in (DeadZones(), result.dead_zones):
+        view = atlas.view(atlas.start(dead_zones=zones))
+        views.append(with_look(view, labels="none"))  # the figure's own labels are larger
+    before, after = views
     rounds = counted(result.rounds, "round")
     captions = (
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
@@ -212,11 +212,12 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
 
 def _title(result: Result) -> str:
     """Return the question, and below it who answered what, and whether that is right."""
-    named = (
-        str(result.settings[name]) for name in ("method", "model") if result.settings.get(name)
-    )
-    # Fingerprints are left out of the names.
-    who = " · ".join(re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named)
+    names = list[str]()
+    for setting in ("method", "model"):
+        name = result.settings.get(setting)
+        if name:  # fingerprints are left out of it
+            names.append(re.sub(r"[:@][0-9a-f]{12,}", "", str(name)))
+    who = " · ".join(names)
     answer = (
         f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
     )
@@ -225,20 +226,27 @@ def _title(result: Result) -> str:
 
 def _worker_lanes(result: Result) -> list[Lane]:
     """Return the regions that each worker explored, filled where it added evidence."""
-    reports = result.trace.of(Report)
+    filled = defaultdict[int, list[Span]](list)
+    outlined = defaultdict[int, list[Span]](list)
+    for report in result.trace.of(Report):
+        spans = filled if report.kept else outlined
+        spans[report.worker or 0].append(report.interval_s)
     lanes = list[Lane]()
-    for worker in sorted({report.worker or 0 for report in reports}):
-        own = [report for report in reports if (report.worker or 0) == worker]
-        filled = [report.interval_s for report in own if report.kept]
-        outlined = [report.interval_s for report in own if not report.kept]
-        lanes.append(Lane(f"worker {worker}", filled, outlined, colour=beside_truth(worker)))
+    for worker in sorted(filled.keys() | outlined.keys()):
+        name = f"worker {worker}"
+        colour = beside_truth(worker)
+        lanes.append(Lane(name, filled[worker], outlined[worker], colour=colour))
     return lanes
 
 
 def _steps_of(report: Report, result: Result) -> list[Step | Look]:
     """Return the steps of a visit, which is given by its report; or its look."""
-    steps = [step for step in result.trace if isinstance(step, Step | Look)]
-    return [step for step in steps if (step.round, step.worker) == (report.round, report.worker)]
+    visit = (report.round, report.worker)
+    steps = list[Step | Look]()
+    for event in result.trace:
+        if isinstance(event, Step | Look) and (event.round, event.worker) == visit:
+            steps.append(event)
+    return steps
 
 
 def _draw_intervals(ax: Axes, result: Result) -> str:
@@ -365,10 +373,10 @@ def _draw_framed(ax: Axes, view: View, truth: Collection[Span]) -> None:
 
 def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) -> None:
     """Draw a line for the truth and for each policy, with the intervals on an axis of time."""
-    kept = [shown.loc[shown["policy"] == each, "kept"].iloc[0] for each in policies]
     lanes = [Lane("truth", shown["truth"].iloc[0], colour=TRUTH)]
-    for index, (name, spans) in enumerate(zip(policies, kept, strict=True)):
-        lanes.append(Lane(name, spans, colour=beside_truth(index)))
+    for index, policy in enumerate(policies):
+        spans = shown.loc[shown["policy"] == policy, "kept"].iloc[0]
+        lanes.append(Lane(policy, spans, colour=beside_truth(index)))
     draw_lanes(ax, lanes, view.video.duration_s, most_ticks=4)
     ax.tick_params(axis="y", labelsize=SMALL_PT)
 
@@ -386,7 +394,7 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
         order=policies,
         hue_order=policies,
         palette=list(map(beside_truth, range(len(policies)))),
-        markers=[MARKERS[place % len(MARKERS)] for place in range(len(policies))],
+        markers=list(islice(cycle(MARKERS), len(policies))),
         linestyles="none",
         errorbar=interval_over(rows["video"], "score"),
         capsize=0.1,
@@ -394,7 +402,9 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
     )
     means = rows.groupby("policy")["score"].mean()
     sizes = rows["policy"].value_counts()
-    labels = ["\n".join([*policy.split(" "), f"{means[policy]:.2f}"]) for policy in policies]
+    labels = list[str]()
+    for policy in policies:
+        labels.append("\n".join([*policy.split(" "), f"{means[policy]:.2f}"]))
     ax.set_xticks(range(len(policies)), labels, fontsize=SMALL_PT)
     ax.set(ylim=(-0.03, 1.05), xlabel="", ylabel="mean score")
     set_note(ax, sample(sizes).replace("questions", "episodes"), "95 % intervals")
@@ -435,7 +445,7 @@ def resolutions(
 
     if not (fps > 0 and math.isfinite(fps)):
         raise InputError(f"fps must be a positive number of frames per second; got {fps:g}.")
-    marked_s = sorted({float(duration_s) for duration_s in durations_s})
+    marked_s = sorted(set(map(float, durations_s)))
     if len(marked_s) < 2 or not all(0 < duration_s < math.inf for duration_s in marked_s):
         raise InputError(
             "durations_s must hold two or more different positive numbers of seconds; got "

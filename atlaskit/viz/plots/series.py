@@ -81,7 +81,7 @@ def model_look(index: int) -> Look:
 
 def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     """Return the look of a method and a model; a method looks the same in every figure."""
-    everything = [*METHOD_ORDER, *(each for each in methods if each not in METHOD_ORDER)]
+    everything = list(dict.fromkeys([*METHOD_ORDER, *methods]))
     turn, place = divmod(everything.index(method), len(MARKERS))
     # The ninth method has the first one's colour, not its marker.
     marker = MARKERS[(place + turn) % len(MARKERS)]
@@ -98,9 +98,11 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
     methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else ["mean"]
     rows = rows.reset_index(drop=True).assign(series=methods[0])
-    if parts := [
-        each for each in ("method", "model") if each in rows.columns and rows[each].nunique() > 1
-    ]:
+    parts = list[str]()
+    for column in ("method", "model"):
+        if column in rows.columns and rows[column].nunique() > 1:
+            parts.append(column)
+    if parts:
         rows["series"] = rows[parts].astype(str).agg(", ".join, axis=1)
     models = models_in(rows)
     looks = dict[str, Look]()
@@ -109,16 +111,19 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
         looks[row["series"]] = (
             method_look(row["method"], methods, index) if len(methods) > 1 else model_look(index)
         )
-    fills = [
-        MarkerStyle(look.marker, fillstyle="full" if look.is_filled else "none")
-        for look in looks.values()
-    ]
+    colours = list[str]()
+    markers = list[MarkerStyle]()
+    strokes = list[Any]()
+    for look in looks.values():
+        colours.append(look.colour)
+        markers.append(MarkerStyle(look.marker, fillstyle="full" if look.is_filled else "none"))
+        strokes.append(look.stroke)
     return rows, {
         "hue": "series",
         "hue_order": list(looks),
-        "palette": [look.colour for look in looks.values()],
-        "markers": fills,
-        "linestyles": [look.stroke for look in looks.values()],
+        "palette": colours,
+        "markers": markers,
+        "linestyles": strokes,
         "err_kws": {"linewidth": 1.1, "alpha": 0.75},
     }
 

@@ -114,7 +114,7 @@ def sample(sizes: Iterable[int], each: str = "") -> str:
 
 def set_note(ax: Axes, *parts: str) -> None:
     """Write the parts that are not empty above the axes, joined and wrapped."""
-    text = " · ".join(part for part in parts if part)
+    text = " · ".join(filter(None, parts))
     look: dict[str, Any] = (
         {"color": INK, "weight": "bold"} if "nothing else" in text else {"color": MUTED}
     )
@@ -125,7 +125,8 @@ def set_title(ax: Axes, text: str, *, share: float = 1.0, **look: Any) -> None:
     """Write a text verbatim above the axes, wrapped to the figure's width, or to a share of it."""
     points = look.get("fontsize", TITLE_PT) * (1.1 if "weight" in look else 1)
     letters = round(share * figure_of(ax).get_figwidth() * 72 / points / LETTER)
-    ax.set_title("\n".join(textwrap.fill(line, letters) for line in text.split("\n")), **look)
+    lines = [textwrap.fill(line, letters) for line in text.split("\n")]
+    ax.set_title("\n".join(lines), **look)
 
 
 def duration_label(duration_s: float) -> str:
@@ -181,17 +182,20 @@ def label_ends(ax: Axes, labels: Sequence[str]) -> None:
     """
     figure = figure_of(ax)
     figure.draw_without_rendering()
-    lines = [
-        line
-        for line in ax.lines
-        if line.get_marker() not in ("None", "", None) and np.size(line.get_xydata())
-    ]
-    points = [np.asarray(line.get_xydata(), float) for line in lines[: len(labels)]]
-    # A line need not reach the last x.
-    ends = [tuple(each[np.isfinite(each).all(axis=1)][-1]) for each in points]
+    lines = []
+    for line in ax.lines:
+        has_markers = line.get_marker() not in ("None", "", None)
+        if has_markers and np.size(line.get_xydata()):
+            lines.append(line)
+    ends = []
+    wanted = []
+    for line in lines[: len(labels)]:
+        points = np.asarray(line.get_xydata(), float)
+        end = tuple(points[np.isfinite(points).all(axis=1)][-1])  # it need not reach the last x
+        ends.append(end)
+        wanted.append(ax.transAxes.inverted().transform(ax.transData.transform(end))[1])
     line_height = 1.4 * NOTE_PT * figure.dpi / 72 / ax.bbox.height  # as a share of the axes
     heights = [line_height * (label.count("\n") + 1) for label in labels]
-    wanted = [ax.transAxes.inverted().transform(ax.transData.transform(end))[1] for end in ends]
     order = sorted(range(len(labels)), key=wanted.__getitem__)
     tops = dict[int, float]()
     free = 0.0

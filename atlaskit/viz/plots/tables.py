@@ -86,13 +86,13 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         ax.minorticks_off()
         ax.set_xlabel("video duration")
         label_values(ax, column)
-        growths = [
-            _growth(rows[rows["series"] == name], column) if has_growth else "" for name in names
-        ]
-        label_ends(ax, [f"{name}{b}" for name, b in zip(names, growths, strict=True)])
         growth = ""
+        labels = list(map(str, names))
         if has_growth:
             growth = f"b: {column.replace('_', ' ')} ~ duration^b"
+            for place, name in enumerate(names):
+                labels[place] += _growth(rows[rows["series"] == name], column)
+        label_ends(ax, labels)
         notes = (
             who_answered(rows),
             sample(means["questions"], "a point"),
@@ -160,13 +160,11 @@ def against_spread(
         sns.swarmplot(
             known, **shared, dodge=len(models) > 1, size=2.5, warn_thresh=1, legend=False, ax=ax
         )
-        labels = [
-            (
-                f"{places}{' or more' if places == most else ''}\nn = "
-                f"{', '.join(map(str, of_group['questions'].unique()))}"
-            )
-            for places, of_group in means.groupby("places")
-        ]
+        labels = list[str]()
+        for places, of_group in means.groupby("places"):
+            more = " or more" if places == most else ""
+            counts = ", ".join(map(str, of_group["questions"].unique()))
+            labels.append(f"{places}{more}\nn = {counts}")
         ax.set_xticks(range(len(labels)), labels)
         label_values(ax, column, is_log=False)
         ax.set_xlabel("places in the video that hold the answer")
@@ -236,10 +234,10 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
-        below.set_xticks(
-            depths,
-            [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths],
-        )
+        labels = list[str]()
+        for depth in depths:
+            labels.append(f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}")
+        below.set_xticks(depths, labels)
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
         for ax in pair if is_split else ():
@@ -257,9 +255,10 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
 
 def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
     """Draw a dotted line in both panels before the first depth of less than a second a cell."""
-    if not any(depth >= first_below for depth in depths):
+    deep = [depth for depth in depths if depth >= first_below]
+    if not deep:
         return
-    at = min(depth for depth in depths if depth >= first_below) - 0.5
+    at = min(deep) - 0.5
     for ax in pair:
         ax.axvline(at, color=REFERENCE_LINE, lw=1, ls=":")
     look: dict[str, Any] = {
@@ -305,9 +304,9 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         by_model = [each for _, each in means.groupby("model", sort=False)]
     else:
         by_model = [means]
-    lines = [
-        _lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)
-    ]
+    lines = list[pd.DataFrame]()
+    for name, of_model in zip(order, by_model, strict=True):
+        lines.append(_lines(of_model).assign(series=name))
     colours = {"hue": "series", "hue_order": order, "palette": looks["palette"]}
     with styled_axes(ax) as ax:
         points = {
@@ -323,14 +322,14 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         sns.lineplot(pd.concat(lines), x="workers", y="seconds", **colours, **how, ax=ax)
         ax.set(xscale="log", yscale="log")
         counts = sorted(means["workers"].unique())
-        ax.set_xticks(counts, [str(count) for count in counts])
+        ax.set_xticks(counts, list(map(str, counts)))
         ax.minorticks_off()
         count_decades(ax.yaxis)
         ax.set(xlabel="workers", ylabel="seconds per question")
         named = list(dict.fromkeys(means["model"])) if "model" in means else order
-        labels = [
-            f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)
-        ]
+        labels = list[str]()
+        for name, of_model in zip(named, by_model, strict=True):
+            labels.append(f"{name}\n{_scores(of_model)}")
         label_ends(ax, labels)
         kinds = (
             "solid: at equal workload · dashed: Amdahl's bound · dotted: each at its own workload"

@@ -98,7 +98,8 @@ def html(result: Result) -> str:
         "pictures": images,
         "missing": missing,
     }
-    lines = (summary["answer"], *summary["notes"])
+    lines = filter(None, [summary["answer"], *summary["notes"]])
+    paragraphs = [tag("p", untrusted(text, 2_000)) for text in lines]
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     return Template(page_template()).substitute(
         policy=(
@@ -108,7 +109,7 @@ def html(result: Result) -> str:
         title=escape(plain_text(result.question.text, 100)),
         style=style("design", "walk"),
         question=untrusted(result.question.text, 2_000),
-        answer="".join(tag("p", untrusted(text, 2_000)) for text in lines if text),
+        answer="".join(paragraphs),
         summary=guarded("The result", lambda: result_html(result)),
         run=_embedded_json(content),
         script=code,

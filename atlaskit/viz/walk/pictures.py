@@ -124,7 +124,7 @@ class Marker:
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
         true = filter(lambda label: self._is_true(self._findings.time_of(label)), sheet.labels)
-        about = [(label, "", TRUE) for label in true]
+        about = list(zip(true, repeat(""), repeat(TRUE)))
         if isinstance(event, Review):
             about += zip(event.erased, repeat("erased"), repeat(ERASED))
         if isinstance(event, Decision | Vote):
@@ -135,9 +135,9 @@ class Marker:
 
     def _is_true(self, time_s: float | None) -> bool:
         """Return whether a time lies in a moment that holds the answer."""
-        return time_s is not None and any(
-            start_s <= time_s < end_s for start_s, end_s in self._moments
-        )
+        if time_s is None:
+            return False
+        return any(start_s <= time_s < end_s for start_s, end_s in self._moments)
 
 
 def _box(place: int, shape: tuple[int, int], text: str, why: str) -> Mark:
@@ -197,7 +197,7 @@ def pictures(run: RunSource) -> Pictures:
     """Return the images that a run showed; none is drawn yet."""
     found = Pictures()
     marker = Marker(run)
-    labels = [item.label for item in run.evidence]
+    labels = run.evidence.labels
     drawn = dict[tuple[int, str, str], LazyImage]()
     if run.video is not None:
         drawn = _drawn_again(found, run, run.video)
@@ -223,7 +223,7 @@ def pictures(run: RunSource) -> Pictures:
                 what == "sheet"
                 and labels
                 and isinstance(sheet, SheetRecord)
-                and list(sheet.labels) == labels
+                and tuple(sheet.labels) == labels
             ):
                 found.sheet = image
     if (
@@ -279,7 +279,8 @@ def _images_named_by(
     event: Event, run: RunSource
 ) -> Iterator[tuple[str, ViewRecord | None, str, str]]:
     """Yield each image that an event names: its field, its view, its key and a description."""
-    shown, sheet = (getattr(event, name, None) for name in ("shown", "sheet"))
+    shown = getattr(event, "shown", None)
+    sheet = getattr(event, "sheet", None)
     for view in replay.views_of(event):
         grid = grid_of_view(view, run)
         about = ""

@@ -77,7 +77,8 @@ class FindingSteps:
             if isinstance(event, Step | Cite | Plan | Look):
                 for item in event.found:
                     self._steps.setdefault(item.timestamp_s, index)
-            self._times_s |= {item.label: item.timestamp_s for item in merged_in(event)}
+            for item in merged_in(event):
+                self._times_s[item.label] = item.timestamp_s
 
     def of(self, time_s: float | None) -> int | None:
         """Return the index of the event that first found the frame at a time; None if none did."""
@@ -155,9 +156,10 @@ def regions(run: RunSource) -> list[dict[str, Any]]:
     for event in run.trace:
         for path in _paths_named_by(event):
             paths |= {path[:depth] for depth in range(len(path) + 1)}
-    return [
-        {"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), MAX_REGIONS)
-    ]
+    described = list[dict[str, Any]]()
+    for path in islice(sorted(paths), MAX_REGIONS):
+        described.append({"path": list(path), **_describe(path, run)})
+    return described
 
 
 def _paths_named_by(event: Event) -> Iterable[Path]:
@@ -255,10 +257,10 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
 def _row(
     moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool
 ) -> TruthRow:
-    kept = [item for item in run.evidence if moment[0] <= item.timestamp_s < moment[1]]
-    if kept:
-        labels = ", ".join(f"[{item.label}]" for item in kept)
-        return f"{span_text(moment)} was found: {labels}.", findings.of(kept[0].timestamp_s)
+    kept = run.evidence.within(*moment)
+    if len(kept):
+        labels = ", ".join([f"[{label}]" for label in kept.labels])
+        return f"{span_text(moment)} was found: {labels}.", findings.of(kept.times_s[0])
     if not grids:
         return f"{span_text(moment)} is not among the evidence.", None
     found = _deepest(moment, grids, is_exact)

@@ -94,9 +94,11 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
     for index, (event, place) in enumerate(
         zip(trace.events[:max_steps], places(trace), strict=False)
     ):
-        said = [("summary", summary(event)), *details(event, run.question)]
+        said = list[Row]()
         if isinstance(event, Stop):
-            said.insert(0, ("result", run.answer_line))
+            said.append(("result", run.answer_line, None))
+        for name, text in [("summary", summary(event)), *details(event, run.question)]:
+            said.append((name, text, None))
         yield {
             "round": event.round,
             "who": agent(event),
@@ -112,7 +114,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "change": _change(event),
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
-            "said": _bounded([(name, text, None) for name, text in said], max_chars),
+            "said": _bounded(said, max_chars),
             "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
             "saw": found.by_event[index],
@@ -138,8 +140,11 @@ def _spans(event: Event) -> Sequence[Sequence[float]]:
             return [event.interval_s]
         case Turn(intervals_s=spans) | Look(intervals_s=spans):
             return spans
-        case Assign(sorties=assignments):
-            return [span for each in assignments for span in each.spans_s]
+        case Assign(sorties=sorties):
+            assigned = list[Sequence[float]]()
+            for sortie in sorties:
+                assigned += sortie.spans_s
+            return assigned
     return []
 
 
@@ -157,11 +162,11 @@ def _change(event: Event) -> dict[str, Any]:
     if isinstance(event, Look):
         change["seen"] = _rounded(event.intervals_s)
     if isinstance(event, Assign):
-        change["sent"] = [
-            (*_rounded([span])[0], str(number))
-            for number, each in enumerate(event.sorties[:MAX_SPANS])
-            for span in each.spans_s
-        ]
+        sent = list[tuple[float, float, str]]()
+        for number, each in enumerate(event.sorties[:MAX_SPANS]):
+            for start_s, end_s in each.spans_s:
+                sent.append((round(start_s, 3), round(end_s, 3), str(number)))
+        change["sent"] = sent
     return {name: value for name, value in change.items() if value}
 
 
@@ -187,28 +192,30 @@ def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
         CHANGES_EVIDENCE: added or erased,
         ADDS_DEAD_ZONE: isinstance(event, Report | Review) and event.dead_s,
     }
-    labels = [label for item in found for label in findings.labels_at(item.timestamp_s)]
-    labels += [*(item.label for item in added), *erased]
+    labels = list[str]()
+    for claim in found:
+        labels += findings.labels_at(claim.timestamp_s)
+    for item in added:
+        labels.append(item.label)
+    labels += erased
     if isinstance(event, Decision):
         labels += cited_labels(event.answer)
-    known = [label for label in dict.fromkeys(labels) if findings.of_label(label) is not None][
-        :MAX_ROWS
-    ]
-    return [name for name, applies in changes.items() if applies] + [
-        f"[{plain_text(label, 8)}]" for label in known
-    ]
+    known = [label for label in dict.fromkeys(labels) if findings.of_label(label) is not None]
+    tags = [name for name, applies in changes.items() if applies]
+    for label in known[:MAX_ROWS]:
+        tags.append(f"[{plain_text(label, 8)}]")
+    return tags
 
 
 def _bounded(rows: Sequence[Row], max_chars: int) -> list[Row]:
     """Return the rows that have a text, cut in length and in number."""
     row_chars = max(MIN_CHARS, max_chars * FEW_ROWS // max(FEW_ROWS, len(rows)))
-    shown = [
-        (plain_text(name, 80), plain_text(text, row_chars), step)
-        for name, text, step in rows[:MAX_ROWS]
-        if text
-    ]
+    shown = list[Row]()
+    for name, text, step in rows[:MAX_ROWS]:
+        if text:
+            shown.append((plain_text(name, 80), plain_text(text, row_chars), step))
     if len(rows) > MAX_ROWS:
-        return [*shown, ("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None)]
+        shown.append(("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None))
     return shown
 
 
@@ -296,7 +303,10 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
-    truth = truth_rows(run, findings)
+    links = []
+    for item in evidence[:MAX_EVIDENCE]:
+        links.append(_link(item, run.video, findings.of(item.timestamp_s), count))
+    truth = [(text, _shown_step(step, count)) for text, step in truth_rows(run, findings)]
     notes = list[str]()
     if "caution" in run.settings:
         notes.append(plain_text(str(run.settings["caution"]), 600))
@@ -318,12 +328,9 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
         "answer": plain_text(run.answer_line, 2_000),
         "notes": notes,
-        "evidence": [
-            _link(item, run.video, findings.of(item.timestamp_s), count)
-            for item in evidence[:MAX_EVIDENCE]
-        ],
-        "moments": [list(moment) for moment in moments_of(run)],
-        "found": [(text, _shown_step(step, count)) for text, step in truth],
+        "evidence": links,
+        "moments": list(map(list, moments_of(run))),
+        "found": truth,
         "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),

@@ -7,8 +7,8 @@
 The state of the widget, which notebooks store, holds no content: the page requests it when it is
 drawn. A static picture is published above the widget, as an output of its own. The page hides the
 picture while the widget works; in nbconvert's HTML, on GitHub, or after a restart of the kernel the
-picture is shown. It is not a second format of one output, because JupyterLab always chooses the
-widget, and then shows that its model is missing.
+picture is shown. Picture and widget are not two formats of one output, because JupyterLab always
+chooses the widget, and then shows that its model is missing.
 """
 
 from __future__ import annotations
@@ -66,13 +66,14 @@ class PageOwner(ABC):
             InputError: anywidget is not installed.
         """
         widget = _widget_class(self.page)()
-        # JupyterLab sends what a page says to a subshell of the kernel, a thread that is free while
-        # a cell runs. ipykernel 7.4 would send it on to the shell that the kernel's own last
-        # message belongs to, so that a cell can wait for a reply. Ours come from threads and belong
-        # to whichever cell ran last, which may be busy for minutes. And it would call the hooks of
-        # the end of a cell, which show and close the figures that a running cell still draws.
         if widget.comm is not None:
+            # JupyterLab sends a page's messages to a subshell of the kernel, a thread that is free
+            # while a cell runs. ipykernel 7.4 would route them to the shell of the kernel's own
+            # last message, so that a cell can wait for a reply. Our messages come from threads and
+            # belong to whichever cell ran last, which may be busy for minutes.
             widget.comm._reply_subshell_for = None
+            # The comm's own method would call the hooks of the end of a cell, which show and close
+            # the figures that a running cell still draws.
             widget.comm.handle_msg = widget._handle_msg
 
         def receive(_: Any, message: object, _buffers: object) -> None:
@@ -92,7 +93,7 @@ class PageOwner(ABC):
         return self._receive
 
     def leave(self) -> bool:
-        """Take note that the page is gone; return whether it leaves what another can take up."""
+        """Note that the page is gone; return whether a run goes on that a new page can show."""
         return False
 
     @property
@@ -153,14 +154,18 @@ def page(name: str) -> tuple[str, str]:
         name: The name of the page.
     """
     parts = ("page", "channel", *PARTS.get(name, (name,)))
-    files = [_FOLDER / f"{part}.{form}" for part in parts for form in ("js", "css")]
-    script, style = (
-        "".join(
-            file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file()
-        )
-        for form in ("js", "css")
-    )
-    return walk_page.script(*walk_page.PANES) + script, walk_page.style("design", "walk") + style
+    script = walk_page.script(*walk_page.PANES)
+    style = walk_page.style("design", "walk")
+    for part in parts:
+        script += _text(f"{part}.js")
+        style += _text(f"{part}.css")
+    return script, style
+
+
+def _text(name: str) -> str:
+    """Return the text of a file of the pages; "" if there is none."""
+    path = _FOLDER / name
+    return path.read_text("utf-8") if path.is_file() else ""
 
 
 IsLatest = Callable[[], bool]
@@ -168,7 +173,7 @@ IsLatest = Callable[[], bool]
 
 
 class Debouncer:
-    """Runs jobs one at a time in a thread; a new job replaces one that has not started.
+    """Runs jobs one at a time in a thread; a new one replaces those not started, unless kept.
 
     All methods may be called from any thread.
     """
@@ -181,11 +186,12 @@ class Debouncer:
         self._done = 0
 
     def submit(self, job: Callable[[IsLatest], None], *, is_kept: bool = False) -> None:
-        """Run a job, unless a newer one is submitted before it starts.
+        """Run a job, unless a newer one is submitted before it starts and it is not kept.
 
         Args:
             job: Receives a function that tells whether the job is still the newest, so that it can
                 stop early.
+            is_kept: Whether the job runs even if a newer one is submitted before it starts.
         """
         with self._lock:
             self._newest += 1

@@ -132,10 +132,9 @@ class RunTable(PageOwner):
         own = [name for name in self.rows.columns if name not in HIDDEN_COLUMNS]
         # The answer says a prediction in words.
         left_out = {"prediction"} if "answer" in own else set()
-        self.columns = tuple(name for name in SHOWN_COLUMNS if name in own and name not in left_out)
-        self._offered = list(
-            dict.fromkeys((*(name for name in SHOWN_COLUMNS if name in own), *own))
-        )
+        shown = [name for name in SHOWN_COLUMNS if name in own]
+        self.columns = tuple(name for name in shown if name not in left_out)
+        self._offered = list(dict.fromkeys([*shown, *own]))
 
     def open(self, row: int, other: int | None = None) -> TraceViewer:
         """Return the viewer of a row's run.
@@ -161,7 +160,8 @@ class RunTable(PageOwner):
                     lambda _is_latest: self._send_means(number, self._selected(rows))
                 )
             case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
-                chosen = self._selected(rows)[[name for name in columns if name in self._offered]]
+                offered = [name for name in columns if name in self._offered]
+                chosen = self._selected(rows)[offered]
                 numbered = chosen.reset_index(names="run", allow_duplicates=True)
                 self.send({"is": "csv"}, [csv_bytes(numbered)])
             case _:
@@ -169,9 +169,9 @@ class RunTable(PageOwner):
 
     def _selected(self, numbers: list[Any]) -> pd.DataFrame:
         """Return the rows with the given indices, in their order; what is no index is left out."""
-        return self.rows.iloc[
-            [each for each in numbers if type(each) is int and 0 <= each < len(self.rows)]
-        ]
+        count = len(self.rows)
+        known = [each for each in numbers if type(each) is int and 0 <= each < count]
+        return self.rows.iloc[known]
 
     def _send_means(self, number: int, rows: pd.DataFrame) -> None:
         """Send the line of means; a table from elsewhere may have a score that is no number."""
@@ -233,11 +233,11 @@ class RunTable(PageOwner):
 
     def _filters(self) -> list[str]:
         """Return the columns to filter by: those with more than one value."""
-        return [
-            name
-            for name in FILTER_COLUMNS
-            if name in self.columns and self.rows[name].nunique(dropna=False) > 1
-        ]
+        filters = list[str]()
+        for name in FILTER_COLUMNS:
+            if name in self.columns and self.rows[name].nunique(dropna=False) > 1:
+                filters.append(name)
+        return filters
 
     def _open_run(self, number: int) -> RunSource:
         return open_run(self._trace_path(number), self._video(number), self.cache)
@@ -371,11 +371,10 @@ def means_text(rows: pd.DataFrame) -> str:
         name = "accuracy"
     if "method" not in rows.columns or rows["method"].nunique() < 2:
         return _mean_text(rows, column, name)
-    groups = rows.groupby("method", sort=False)
-    return "; ".join(
-        f"{printable(str(method), 40)}: {_mean_text(group, column, name)}"
-        for method, group in groups
-    )
+    means = list[str]()
+    for method, group in rows.groupby("method", sort=False):
+        means.append(f"{printable(str(method), 40)}: {_mean_text(group, column, name)}")
+    return "; ".join(means)
 
 
 def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:

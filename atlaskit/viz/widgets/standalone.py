@@ -246,7 +246,7 @@ def _packed(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
 
     It has the length of its JSON, the JSON (message, sizes of buffers), and the buffers.
     """
-    head = json.dumps({"message": message, "sizes": [len(buffer) for buffer in buffers]}).encode()
+    head = json.dumps({"message": message, "sizes": list(map(len, buffers))}).encode()
     return b"".join([struct.pack(">I", len(head)), head, *buffers])
 
 

@@ -78,9 +78,8 @@ class Channel:
                     del self._step_jobs[oldest]  # its thread ends, once it has nothing more to send
                 jobs.submit(lambda is_latest: self._send_run(number, is_latest))
             case {"want": "pictures", "wanted": [*wanted]}:
-                requested = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)][
-                    :MAX_REQUESTED
-                ]
+                pairs = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)]
+                requested = pairs[:MAX_REQUESTED]
                 self._image_jobs.submit(lambda is_latest: self._send_images(requested, is_latest))
 
     def _send_run(self, number: int, is_latest: IsLatest) -> None:
@@ -201,11 +200,10 @@ class TraceViewer(PageOwner):
         self.runs: tuple[RunSource, ...] = (open_run(run, video, cache),)
         if other is not None:
             self.runs += (open_run(other, video, cache),)
-        asked = {
-            (run.question.text, run.question.choices)
-            for run in self.runs
-            if run.question is not None
-        }
+        asked = set[tuple[str, tuple[str, ...]]]()
+        for source in self.runs:
+            if source.question is not None:
+                asked.add((source.question.text, source.question.choices))
         if len(asked) > 1:
             texts = " and ".join(f"{text!r:.80}" for text, _ in sorted(asked))
             raise InputError(f"Two runs must have the same question; got {texts}.")

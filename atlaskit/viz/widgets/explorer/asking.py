@@ -468,11 +468,8 @@ class AskPanel:
     def _mark(self, marks: Marks) -> None:
         """Redraw the explorer's marks if they are others than before."""
         seen = marks.coverage and marks.coverage.seen
-        marked = (
-            [(item.label, item.timestamp_s) for item in marks.evidence],
-            marks.dead_zones.intervals,
-            seen,
-        )
+        evidence = marks.evidence
+        marked = (evidence.labels, evidence.times_s, marks.dead_zones.intervals, seen)
         if marked != self._marked:
             self._marked = marked
             self._explorer.marks = marks
@@ -548,14 +545,11 @@ def _state_of_result(result: Result, run: RunSource) -> dict[str, Any]:
 
 
 def _progress(run: RunSource) -> dict[str, Any]:
-    return {
-        "counts": counts_text(run),
-        "steps": [
-            [agent(event), plain_text(summary(event), MAX_CHARS)]
-            for event in run.trace.events[-MAX_STEPS:]
-        ],
-        "evidence": [_evidence(item) for item in [*run.evidence][-MAX_EVIDENCE:]],
-    }
+    steps = list[list[str]]()
+    for event in run.trace.events[-MAX_STEPS:]:
+        steps.append([agent(event), plain_text(summary(event), MAX_CHARS)])
+    evidence = list(map(_evidence, run.evidence.items[-MAX_EVIDENCE:]))
+    return {"counts": counts_text(run), "steps": steps, "evidence": evidence}
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:

@@ -4,8 +4,8 @@
     OWNER/NAME, a folder      what vLLM serves on this machine
     https://…/v1 NAME         a model of an endpoint, with the options of a `ModelSpec`
 
-What starts a server on this machine that takes long or installs much is told first, and begins once
-the person has pressed "go on".
+If starting a server on this machine takes long or installs much, the page says so first, and the
+server starts once the person has pressed "go on".
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from atlaskit.video.video import Video
 
 ORACLE = "oracle"
 WORDS_CHARS = 2_000
-"""Characters of the words that name a model."""
-MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
-"""Most questions that are offered, and the kinds that the page can ask."""
+"""Most characters of the words that name a model."""
+MAX_QUESTIONS = 200
+"""Most questions that are offered."""
+ASKED_KINDS = ("choice", "open")
+"""The kinds of questions that the page can ask."""
 
 
 @runtime_checkable
 class KnowsQuestions(Protocol):
-    """A model that can answer certain questions and no others, as an oracle."""
+    """A model that can answer certain questions and no others, such as an oracle."""
 
     @property
     def questions(self) -> Sequence[Question]:
@@ -39,7 +41,7 @@ class KnowsQuestions(Protocol):
 
 
 def known_questions(vlm: Model | str | None) -> list[dict[str, Any]]:
-    """Return the questions that a model can answer if it can answer no others, for the page.
+    """Return, for the page, the only questions that a model can answer; none if it takes any.
 
     The page asks with choices or for a text; it has no field for a question of another kind.
     """
@@ -73,19 +75,19 @@ class ModelChoice:
 
         Args:
             vlm: The model, the words that name it, or None.
-            named: The words for a model that does not tell them itself.
+            named: The words that name the model; "" to take them from the model.
         """
         self._given = vlm
         self._given_words = named or _words_of(vlm)
         self.words = self._given_words
-        self._agreed = set[str]()
-        self._announced = ""
+        self._agreed = set[str]()  # words of the models whose servers may be started
+        self._announced = ""  # words of the model for which "go on" is awaited
 
     def choose(self, words: str, video: Video) -> Model | str | None:
         """Return the model that words of the page name; None for no words.
 
         Raises:
-            InputError: They name none, or there is no oracle for the video.
+            InputError: The words name no model, or there is no oracle for the video.
         """
         words = words[:WORDS_CHARS].strip()
         chosen: Model | str | None = words or None
@@ -117,7 +119,7 @@ class ModelChoice:
             raise InputError(f'{" ".join(sentences)} Press "go on" to start it.')
 
     def agree(self) -> None:
-        """Take note that the person goes on after what was told."""
+        """Note that the person has agreed to the start of the server that was announced."""
         if self._announced:
             self._agreed.add(self._announced)
         self._announced = ""

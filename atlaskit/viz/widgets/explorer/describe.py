@@ -161,7 +161,9 @@ def _subtitles(atlas: Atlas, start_s: float, end_s: float) -> str:
 
 def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
     """Return where an interval and all marks lie in the video, as shares of its duration."""
-    evidence = marks.evidence.surest(MAX_MARKS)
+    found = list[list[Any]]()
+    for item in marks.evidence.surest(MAX_MARKS):
+        found.append([item.timestamp_s / duration_s, plain_text(item.label, 8)])
     here_s = shown.span_s if shown.time_s is None else (shown.time_s, shown.time_s)
     words = span_text(shown.span_s) if shown.time_s is None else stamp(shown.time_s)
     return {
@@ -170,17 +172,16 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
         "here": _shares(here_s, duration_s),
         "words": f"{words} of {clock(duration_s)}",
         "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MAX_MARKS]],
-        "found": [[item.timestamp_s / duration_s, plain_text(item.label, 8)] for item in evidence],
+        "found": found,
         "seen": None if marks.coverage is None else _seen(marks.coverage, duration_s),
     }
 
 
 def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
     """Return how finely each part was seen: as shares with a shade, the finest 1, and in words."""
-    spans = [
-        [*_shares((start_s, end_s), duration_s), shade]
-        for start_s, end_s, shade in shaded(coverage, MAX_MARKS)
-    ]
+    spans = list[list[float]]()
+    for start_s, end_s, shade in shaded(coverage, MAX_MARKS):
+        spans.append([*_shares((start_s, end_s), duration_s), shade])
     return {"spans": spans, "words": plain_text(f"Seen: {coverage}.", 400)}
 
 

@@ -457,7 +457,8 @@ class GridExplorer(PageOwner):
         video = self.atlas.video
         lines = video.subtitles.lines
         if lines:
-            spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
+            spans_s = [(line.start_s, line.end_s) for line in lines]
+            spans = lane(spans_s, video.duration_s)
             self.send(
                 {"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."}
             )

@@ -166,8 +166,10 @@ def _settings_of(result: Result, video: Video, cache: Cache) -> dict[str, Any]:
     if "max_depth" not in result.settings:
         return {}
     atlas = atlas_of(result.trace, video, cache)
-    names = ("k", "cell", "fit", "sampling", "patch")
-    return {"max_depth": atlas.rules.max_depth, **{name: getattr(atlas, name) for name in names}}
+    settings: dict[str, Any] = {"max_depth": atlas.rules.max_depth}
+    for name in ("k", "cell", "fit", "sampling", "patch"):
+        settings[name] = getattr(atlas, name)
+    return settings
 
 
 def state_of(atlas: Atlas, location: Location) -> State:

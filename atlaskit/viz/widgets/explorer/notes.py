@@ -142,7 +142,7 @@ class NoteFile:
             self._old = None
             return
         try:
-            notes = [_note(each) for each in read_json(left)]
+            notes = list(map(_note, read_json(left)))
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"The notes in {self._old} cannot be read: {reason(error)}. Move the file away."
@@ -242,9 +242,10 @@ class NoteFile:
 
 
 def _as_lines(values: Iterable[dict[str, Any]]) -> bytes:
-    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values).encode(
-        "utf-8", "replace"
-    )
+    text = ""
+    for value in values:
+        text += f"{json.dumps(value, ensure_ascii=False)}\n"
+    return text.encode("utf-8", "replace")
 
 
 def _json(note: Note) -> dict[str, Any]:
@@ -252,7 +253,7 @@ def _json(note: Note) -> dict[str, Any]:
 
 
 def _values(line: dict[str, Any]) -> list[Any]:
-    return [line.get(name) for name in Note._fields]
+    return list(map(line.get, Note._fields))
 
 
 class NotesPanel:
@@ -303,9 +304,8 @@ class NotesPanel:
                     self.file.change([_note([*span_s, tag, text])])
                 case {"want": "remove", "note": note}:
                     sent = _printable(_note(note))
-                    self.file.change(
-                        removed=[each for each in self.file.read() if self._as_sent(each) == sent]
-                    )
+                    same = [each for each in self.file.read() if self._as_sent(each) == sent]
+                    self.file.change(removed=same)
                 case {"want": "export", "form": str(form)}:
                     self._send_file(f"notes{form}")
                 case {"want": "open", "name": str(name), "data": str(data)}:
@@ -332,12 +332,10 @@ class NotesPanel:
             (now, frozenset[Note]()) if before is None else (now - before, before - now)
         )
         if before is None or len(added) + len(removed) > MOST_CHANGES:
-            self._send(
-                {**about, "is": "all", "notes": [self._as_sent(note) for note in sorted(now)]}
-            )
+            self._send({**about, "is": "all", "notes": list(map(self._as_sent, sorted(now)))})
         else:
-            new = [self._as_sent(note) for note in sorted(added)]
-            gone = [self._as_sent(note) for note in sorted(removed)]
+            new = list(map(self._as_sent, sorted(added)))
+            gone = list(map(self._as_sent, sorted(removed)))
             self._send({**about, "is": "change", "added": new, "removed": gone})
 
     def _as_sent(self, note: Note) -> Note:

@@ -177,9 +177,10 @@ class SearchPanel:
             if not lines:
                 note = NO_SUBTITLES
             has_words = {each.line for each in found}
-            near = [
-                FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words
-            ]
+            near = list[FoundLine]()
+            for line in self._near(lines, query):
+                if line not in has_words:
+                    near.append(FoundLine(line, ()))
         except (AtlasError, OSError) as error:
             found = []
             near = []
@@ -203,7 +204,7 @@ class SearchPanel:
         return {
             "count": len(found),
             "near": len(near),
-            "hits": [_hit(each) for each in (*found[:MAX_HITS], *near)],
+            "hits": list(map(_hit, (*found[:MAX_HITS], *near))),
             "spans": spans_s[:MAX_SPANS],
             "lane": lane(spans_s, self._video.duration_s),
         }
