@@ -236,7 +236,7 @@ class MadeSource(PacketSource):
         return max(0, int(np.searchsorted(self._keyframe_pts, ticks, side="right")) - 1)
 
     def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
-        """Yield the packets from the last keyframe shown at or before `ticks`, or the one before."""
+        """Yield packets from the last keyframe shown at or before `ticks`, or the one before it."""
         gop = self.gop_of(ticks)
         if is_earlier:
             gop = max(0, gop - 1)
