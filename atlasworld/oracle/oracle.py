@@ -171,7 +171,7 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
         return {"thought": "It must lie within these cells.", "action": action}
     if recognised:
         closer_look = _closer_look(call, next(iter(recognised.values())))
-        action = _add_evidence(perception, call.question, recognised, missing[0])
+        action = _add_evidence(perception, call.question, recognised, missing)
         return closer_look or {"thought": "This is what I was sent for.", "action": action}
     shares = dict[int, float]()
     for cell in legal["expand"]:
@@ -202,16 +202,23 @@ def _cells_to_mark(state: State, legal: Sequence[int], hidden: Iterable[WorldEve
 
 
 def _add_evidence(
-    perception: Perception, question: Question, recognised: dict[str, list[int]], wanted: WorldEvent
+    perception: Perception,
+    question: Question,
+    recognised: dict[str, list[int]],
+    missing: list[WorldEvent],
 ) -> dict[str, Any]:
     """Return an action that adds frames of each recognised event.
 
-    An event that was mistaken for a wanted one is described as `wanted`.
+    An event that was mistaken for a wanted one is described as the first missing one. Nothing is
+    missing if the video does not show what is wanted.
     """
     targets = by_id(perception.targets(question))
+    mistaken_for = describe(missing[0]) if missing else "what is wanted"
     items = list[dict[str, Any]]()
-    for id, cells in recognised.items():
-        description = describe(targets.get(id, wanted))
+    for event_id, cells in recognised.items():
+        description = mistaken_for
+        if event_id in targets:
+            description = describe(targets[event_id])
         for cell in picked_cells(question, cells):
             items.append({"cell": cell, "description": description, "confidence": 0.9})
     return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
