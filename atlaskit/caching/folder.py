@@ -118,7 +118,8 @@ def _is_own(folder: Path) -> bool:
 
 
 NETWORK = re.compile(
-    r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2|vboxsf"
+    r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2"
+    r"|vboxsf"
     r"|virtiofs|fuse\..*"
 )
 """Types of file systems that hosts or machines share, or that lie over others as mergerfs does:
