@@ -19,7 +19,7 @@ from atlaskit.video.file import COPIES, copies_folder
 DAY_S = 86400.0
 MEGABYTE = 1e6
 NO_ENTRY = "rows and files that are not entries"
-"""What counts of the kind "" are about."""
+"""Printed in place of the kind ""."""
 EXAMPLES = """examples:
   atlaskit cache
   atlaskit cache stats
@@ -68,7 +68,7 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         _add_export(actions),
         import_parser,
     ):
-        # --cache may stand before the action too.
+        # A default here would replace a --cache that stands before the action.
         add_cache_option(parser, default=argparse.SUPPRESS)
 
 
@@ -115,8 +115,8 @@ def _add_export(
     )
     export_parser.set_defaults(run=_export)
     add_output(export_parser, "out", (".xz",), help="the recording to write, .jsonl.xz")
-    packed = export_parser.add_mutually_exclusive_group()
-    packed.add_argument(
+    selection = export_parser.add_mutually_exclusive_group()
+    selection.add_argument(
         "--run",
         type=path_of,
         nargs="+",
@@ -124,7 +124,7 @@ def _add_export(
         metavar="FILE",
         help="pack what these saved results or traces need (default: the whole cache)",
     )
-    packed.add_argument(
+    selection.add_argument(
         "--since",
         type=_moment_s,
         metavar="TIME",
@@ -175,7 +175,7 @@ def _stats(options: argparse.Namespace) -> int:
 
 
 def _print_what_is_lost(cache: Cache) -> None:
-    """Print which entries cost calls, which are drawn again, and that notes are neither."""
+    """Print the sizes of what costs calls and of what is drawn again, and where notes are."""
     from atlaskit.viz.widgets.explorer.notes import notes_folder  # loads the widgets
 
     paid = Counter[str]()
@@ -249,7 +249,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _moment_s(text: str) -> float:
-    """Return a time in ISO 8601 as seconds since the epoch; without a zone it is local time."""
+    """Return an ISO 8601 time as seconds since the epoch; a time without a zone is local."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
@@ -259,7 +259,7 @@ def _moment_s(text: str) -> float:
 
 
 def _copies(cache: Cache) -> list[tuple[Path, int]]:
-    """Return the copies of streams that lie beside the entries of a cache, with their bytes."""
+    """Return the stream copies beside the entries of a cache, each with its size in bytes."""
     from atlaskit.video.readers.index import indexes_of  # loads PyAV
 
     return indexes_of(copies_folder(cache))
@@ -273,6 +273,6 @@ def _open(directory: Path) -> Cache:
 
 
 def _print_counts(what: str, counts: Mapping[str, int]) -> None:
-    """Print how many entries of each kind something happened to."""
+    """Print the number of entries of each kind, and what was done with them, such as "packed"."""
     for kind, number in sorted(counts.items()):
         print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} {what}")

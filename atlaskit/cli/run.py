@@ -86,19 +86,19 @@ def _run(options: argparse.Namespace) -> int:
     model = given.pop("model", None)
     if spec is not None:
         model = str(spec)
-    ran = run_all(
+    runs = run_all(
         options.notebooks,
         options.out,
         scale=options.scale,
-        only=[start for start in options.only.split(",") if start],
+        only=[prefix for prefix in options.only.split(",") if prefix],
         model=model,
         given=given,
         replay=options.replay,
     )
-    failed = [each for each in ran if each.failure]
+    failed = [run for run in runs if run.failure]
     print(
-        f"{len(ran) - len(failed)} of {len(ran)} notebooks finished: {options.out / 'index.html'}"
+        f"{len(runs) - len(failed)} of {len(runs)} notebooks finished: {options.out / 'index.html'}"
     )
     if failed:
-        raise AtlasError(" ".join(each.failure for each in failed))
+        raise AtlasError(" ".join(run.failure for run in failed))
     return 0

@@ -21,7 +21,7 @@ from atlaskit.errors import InputError
 
 def clock(time_s: float) -> str:
     """Return a time in seconds as a clock shows it, cut to a tenth: 1:26.3 or 1:02:03.5."""
-    tenths = math.floor(time_s * 10 + 1e-6)
+    tenths = math.floor(time_s * 10 + 1e-6)  # a float may lie just below a whole tenth
     minutes, tenths = divmod(tenths, 600)
     hours, minutes = divmod(minutes, 60)
     seconds = f"{tenths // 10:02d}.{tenths % 10}"
@@ -29,7 +29,7 @@ def clock(time_s: float) -> str:
 
 
 def stamp(time_s: float) -> str:
-    """Return a time in seconds as a clock time with milliseconds, which can be typed again."""
+    """Return a time in seconds as a clock time, cut to a millisecond: 1:26.345."""
     minutes, milliseconds = divmod(math.floor(time_s * 1000 + 1e-3), 60_000)
     hours, minutes = divmod(minutes, 60)
     seconds = f"{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
@@ -38,8 +38,8 @@ def stamp(time_s: float) -> str:
 
 def interval(start_s: float, end_s: float) -> str:
     """Return an interval as clock times, with milliseconds if it is shorter than a second."""
-    written = clock if end_s - start_s >= 1 else stamp
-    return f"{written(start_s)}–{written(end_s)}"
+    notation = clock if end_s - start_s >= 1 else stamp
+    return f"{notation(start_s)}–{notation(end_s)}"
 
 
 def listed(cells: Sequence[int]) -> str:
@@ -105,8 +105,8 @@ class Grid:
     of that depth, or earlier if the number is negative. () means not at all. See `over`."""
     edges: tuple[float, ...] = ()
     """The K² + 1 boundaries of the root grid's cells in seconds, if the cells are not equally long:
-    in a collection of films, cells begin with a film. () means equal lengths. Below the root, every
-    cell is divided evenly."""
+    in a collection of films, each cell begins with a film. () means equal lengths. Below the root,
+    every cell is divided evenly."""
 
     def __post_init__(self) -> None:
         if self.k < 2:
@@ -197,15 +197,17 @@ class Grid:
     def over(self, start_s: float, end_s: float) -> Grid:
         """Return this grid, moved so that an interval lies as close to its middle as possible.
 
-        It is moved by an odd number of half cells, so its midpoints lie between those of the grids
-        of its depth. It is a grid below the root that is not moved.
+        Only for a grid below the root that is not yet moved. It is moved by an odd number of half
+        cells, so its midpoints lie between those of the grids of its depth.
         """
+        # Grids begin at `first` and at most at `latest`, in half cells from the tree's start.
         first = 2 * self._first_cell_number
-        most = 2 * self.size ** (self._depth_in_tree + 1) - 2 * self.size
-        middle = Fraction(start_s) + Fraction(end_s) - 2 * self._origin
-        number = round(middle / self._cell_span) - self.size - first
-        number += number % 2 == 0
-        number = min(max(number, 1 - first), most - first - 1)
+        latest = 2 * self.size ** (self._depth_in_tree + 1) - 2 * self.size
+        twice_middle = Fraction(start_s) + Fraction(end_s) - 2 * self._origin
+        number = round(twice_middle / self._cell_span) - self.size - first
+        if number % 2 == 0:
+            number += 1
+        number = min(max(number, 1 - first), latest - 1 - first)
         return replace(self, shift=(self.depth, number))
 
     def parent(self) -> Grid:
@@ -239,7 +241,7 @@ class Grid:
     def _tree(self) -> tuple[float, float, tuple[int, ...]]:
         """The tree of even cells that this grid is in: start, end, and the path in it.
 
-        It is the root grid's, or that of one of its cells, if these are not of equal lengths.
+        It is the tree of the root grid, or of one of the root's cells if these are uneven.
         """
         if not (self.edges and self.path):
             return self.root_start_s, self.root_end_s, self.path
@@ -274,15 +276,18 @@ class Grid:
     def _boundary_terms(self) -> tuple[int, int, int]:
         """Integers (a, b, c): the boundary after `n` half cells is (a + b·n) / c seconds."""
         start_s, end_s, path = self._tree
-        start = start_s.as_integer_ratio()
-        end = end_s.as_integer_ratio()
-        denominator = math.lcm(start[1], end[1])
-        half_cells = 2 * self.size ** (len(path) + 1)
-        first = start[0] * (denominator // start[1])
-        last = end[0] * (denominator // end[1])
-        shifted = self.shift[1] * self.size ** (self.depth - self.shift[0]) if self.shift else 0
-        offset = (last - first) * (2 * self._first_cell_number + shifted)
-        return first * half_cells + offset, last - first, denominator * half_cells
+        start_ratio = start_s.as_integer_ratio()
+        end_ratio = end_s.as_integer_ratio()
+        denominator = math.lcm(start_ratio[1], end_ratio[1])
+        start = start_ratio[0] * (denominator // start_ratio[1])
+        span = end_ratio[0] * (denominator // end_ratio[1]) - start
+        tree_half_cells = 2 * self.size ** (len(path) + 1)
+        half_cells_before = 2 * self._first_cell_number
+        if self.shift:
+            depth, number = self.shift
+            half_cells_before += number * self.size ** (self.depth - depth)
+        offset = span * half_cells_before
+        return start * tree_half_cells + offset, span, denominator * tree_half_cells
 
     def _boundary(self, half_cells: int) -> float:
         """Return the boundary after so many half cells, in seconds."""
@@ -298,8 +303,8 @@ class Grid:
     def _check_edges(self) -> None:
         """Raise InputError unless the boundaries go from the root's start to its end, upwards."""
         are_sorted = all(a < b for a, b in pairwise(self.edges))
-        are_ends = (self.edges[0], self.edges[-1]) == (self.root_start_s, self.root_end_s)
-        if not are_sorted or not are_ends or len(self.edges) != self.size + 1:
+        spans_root = (self.edges[0], self.edges[-1]) == (self.root_start_s, self.root_end_s)
+        if not are_sorted or not spans_root or len(self.edges) != self.size + 1:
             raise InputError(
                 f"The boundaries of {self.size} cells are {self.size + 1} times, each after the "
                 f"one before it, from {self.root_start_s} to {self.root_end_s} s."
@@ -328,7 +333,7 @@ def resolution_s(duration_s: float, k: int, depth: int) -> float:
 
 
 def deepest(duration_s: float, fps: float, k: int) -> int:
-    """Return D_max = ⌈log_{K²}(T·fps)⌉: so many steps reach any single frame (paper §3.1).
+    """Return D_max = ⌈log_{K²}(T·fps)⌉, the steps that reach any single frame (paper §3.1).
 
     Args:
         duration_s: Duration T of the video.
@@ -347,12 +352,12 @@ def deepest(duration_s: float, fps: float, k: int) -> int:
 
 
 def sub_second_depth(duration_s: float, k: int, span_s: float = SUB_SECOND) -> int:
-    """Return the first depth whose cells span less than a second: `max_depth="auto"` (paper §4.4).
+    """Return the first depth whose cells span less than `span_s`: `max_depth="auto"` (paper §4.4).
 
     Args:
         duration_s: Duration T of the video.
         k: Cells in a row and in a column.
-        span_s: Another span than a second.
+        span_s: The span in seconds; one second by default.
 
     Raises:
         InputError: K is below 2, or the duration is not a positive, finite number.
@@ -366,7 +371,7 @@ def sub_second_depth(duration_s: float, k: int, span_s: float = SUB_SECOND) -> i
 def regions_over(
     root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
 ) -> tuple[Grid, ...]:
-    """Return the regions that cover an interval: the deepest grids that are at least as long.
+    """Return the regions that cover an interval: the deepest grids at least as long as it.
 
     There are one or two such grids. An interval longer than a root cell gets all cells of the root
     grid that it overlaps.
@@ -376,7 +381,8 @@ def regions_over(
         start_s: Start of the interval in seconds.
         end_s: End of the interval in seconds, exclusive. The interval is clipped to the root grid.
             If the end equals the start, the interval is that moment.
-        can_open: Tells whether the cells of a grid may be expanded; it depends on their depth.
+        can_open: Tells whether the cells of a grid may be expanded. Within a tree of even cells, it
+            depends on the grid's depth alone.
 
     Returns:
         The regions in order of time; none for an interval outside the root grid.
@@ -387,7 +393,7 @@ def regions_over(
         return ()
     if not root.edges:
         return _regions_in_tree(root, start_s, end_s, can_open)
-    until_s = max(end_s, math.nextafter(start_s, math.inf))
+    until_s = max(end_s, math.nextafter(start_s, math.inf))  # so that a moment overlaps its cell
     regions = list[Grid]()
     for cell in root.cells:
         if not cell.overlaps(start_s, until_s):
@@ -405,7 +411,7 @@ def regions_over(
 def _regions_in_tree(
     top: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
 ) -> tuple[Grid, ...]:
-    """Return the regions that cover an interval inside a grid whose cells are all even."""
+    """Return the regions that cover an interval inside a grid with cells of equal length."""
     above = top
     below = top.expand(0)
     while can_open(below) and below.resolution_s >= end_s - start_s:
@@ -413,7 +419,7 @@ def _regions_in_tree(
         below = below.expand(0)
     cell_span = above._cell_span
     first = (Fraction(start_s) - top._origin) // cell_span
-    last = max(first, -((top._origin - Fraction(end_s)) // cell_span) - 1)
+    last = max(first, math.ceil((Fraction(end_s) - top._origin) / cell_span) - 1)
     steps = below.depth - top.depth
     return tuple(_grid_of_number(top, steps, number) for number in range(first, last + 1))
 
@@ -429,13 +435,13 @@ def unseen_over(
 
     They are the regions of `regions_over`. A region that was seen is replaced by the grids of the
     next depth that overlap the interval. If all were seen, down to the deepest, the deepest grid is
-    returned once more, moved so that the interval is in its middle and its frames lie between those
-    that were seen.
+    moved so that the interval is in its middle, and its frames lie between those that were seen.
+    An interval longer than that grid is first cut into equal parts, with one grid for each.
 
     Returns:
         The regions in order of time; none if the interval was seen as finely as can be.
     """
-    until_s = max(end_s, math.nextafter(start_s, math.inf))
+    until_s = max(end_s, math.nextafter(start_s, math.inf))  # so that a moment overlaps its cell
 
     def unseen(grid: Grid) -> Iterator[Grid]:
         if not is_seen(grid):
@@ -451,15 +457,15 @@ def unseen_over(
     if found:
         return tuple(found)
     middle_s = (start_s + end_s) / 2
-    deepest = regions_over(root, middle_s, middle_s, can_open)[0]
-    count = math.ceil((end_s - start_s) / deepest.span_s) or 1
+    finest = regions_over(root, middle_s, middle_s, can_open)[0]
+    count = math.ceil((end_s - start_s) / finest.span_s) or 1
     edges = [start_s + (end_s - start_s) * part / count for part in range(count + 1)]
-    between = dict.fromkeys(starmap(deepest.over, pairwise(edges)))
-    return tuple(filterfalse(is_seen, between))
+    moved_grids = dict.fromkeys(starmap(finest.over, pairwise(edges)))  # without duplicates
+    return tuple(filterfalse(is_seen, moved_grids))
 
 
 def _grid_of_number(top: Grid, steps: int, number: int) -> Grid:
-    """Return a grid so many steps below another, by its number among these, in order of time."""
+    """Return one of the grids that lie `steps` below another, by its number in order of time."""
     path: list[int] = []
     for _ in range(steps):
         number, index = divmod(number, top.size)

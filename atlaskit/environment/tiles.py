@@ -31,10 +31,10 @@ clock time or in seconds. In ruled images the index stands next to the time."""
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
-"""A native cell's longer side is at most so many times the shorter one, before that is rounded.
-Otherwise the text in it would hide the frame."""
+"""The longer side of a native cell is at most this many times its shorter side before rounding. The
+text in a flatter cell would hide the frame."""
 SHORTEST_PX = 16
-"""The least length of a native cell's shorter side before it is rounded, for the same reason."""
+"""Least length in pixels of a native cell's shorter side before rounding, for the same reason."""
 
 TILE_QUALITY = 95
 """JPEG quality of a tile."""
@@ -88,7 +88,7 @@ class Look:
             )
 
     def key(self, size: tuple[int, int]) -> dict[str, Any]:
-        """Return the part of an image's key for this look; of native cells, only their size."""
+        """Return the part of an image's key for this look; `size` is that of its native cells."""
         key: dict[str, Any] = {"cell": self.cell, "fit": self.fit}
         if self.fit == "native":
             key["cell"] = size
@@ -98,12 +98,12 @@ class Look:
 
     @property
     def strip(self) -> int:
-        """Height of a strip of text in pixels."""
+        """Height of a strip of text in pixels; 0 if not ruled."""
         return max(10, min(32, self.cell // 12)) if self.ruled else 0
 
     @property
     def gutter(self) -> int:
-        """Pixels between two cells."""
+        """Pixels between two cells; 0 if not ruled."""
         return max(1, self.cell // 80) if self.ruled else 0
 
     def frame_size(self, cell_size: tuple[int, int], strips: int = 1) -> tuple[int, int]:
@@ -121,10 +121,10 @@ class Look:
     ) -> tuple[int, int]:
         """Return the (width, height) of a cell in pixels.
 
-        With "native" the longer side is `cell`. The shorter one follows from the video's shape,
-        rounded to the nearest length at which all rows of cells (all columns, for an upright video)
-        together measure a whole number of patches, and never longer than `cell`. If even a whole
-        `cell` is shorter than that step, it is rounded to whole pixels only.
+        With "native" the longer side is `cell`. The shorter one follows from the video's shape. It
+        is rounded to the nearest length at which all rows of cells (all columns, for an upright
+        video) together measure a whole number of patches, and is never longer than `cell`. If no
+        such length fits into `cell`, it is rounded to whole pixels only.
 
         Args:
             shape: (width, height) of the video.
@@ -135,13 +135,13 @@ class Look:
         width, height = shape
         if self.fit != "native":
             return self.cell, self.cell
-        beside = strips * self.strip
+        text_px = strips * self.strip
         gutter = self.gutter
         if width >= height:
-            share = ((self.cell - gutter) * height / width + beside + gutter) / self.cell
+            share = ((self.cell - gutter) * height / width + text_px + gutter) / self.cell
             step = self.patch // math.gcd(rows, self.patch)
             return self.cell, _shorter_side(self.cell, share, step)
-        share = ((self.cell - gutter - beside) * width / height + gutter) / self.cell
+        share = ((self.cell - gutter - text_px) * width / height + gutter) / self.cell
         step = self.patch // math.gcd(columns, self.patch)
         return _shorter_side(self.cell, share, step), self.cell
 
@@ -173,10 +173,10 @@ def read_tiles(
     keys = list[str]()
     for time_s in times_s:
         part, local_s = video.locate(time_s)
-        scaled = _fitted(part.size, size, fit)
-        wanted.append((part, local_s, scaled))
-        key = TILE.key(video=part.fingerprint, time_us=microseconds(local_s), size=list(scaled))
-        keys.append(key)
+        tile_size = _fitted(part.size, size, fit)
+        wanted.append((part, local_s, tile_size))
+        time_us = microseconds(local_s)
+        keys.append(TILE.key(video=part.fingerprint, time_us=time_us, size=list(tile_size)))
 
     def decode(positions: list[int]) -> list[bytes]:
         # A new tile is encoded and decoded like a cached one, so both give the same pixels.
@@ -205,7 +205,7 @@ def are_readable(
 ) -> list[bool]:
     """Return for each time in seconds whether its frame can be decoded, at the size of a cell.
 
-    The answer is a cache entry of one byte. So a recording of a run needs no images.
+    Each answer is a cache entry of one byte, so a recording of a run needs no images.
     """
     parts = list[Video]()
     keys = list[str]()
@@ -248,7 +248,7 @@ def _shorter_side(cell: int, share: float, step: int) -> int:
 
 
 def _fitted(shape: tuple[int, int], size: tuple[int, int], fit: Fit) -> tuple[int, int]:
-    """Return the (width, height) of a frame that is scaled into a cell, in pixels."""
+    """Return the (width, height) in pixels of a frame once it is scaled to fit its cell."""
     if fit == "stretch":
         return size
     scale = min(size[0] / shape[0], size[1] / shape[1])

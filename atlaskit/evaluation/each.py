@@ -1,4 +1,4 @@
-"""`ask_each`: asks one question of each of many films; its table has one row a film."""
+"""`ask_each`: asks one question of each of many films, and returns a table with one row a film."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def ask_each(
 ) -> pd.DataFrame:
     """Ask one question of each film of a collection, and return a table with one row a film.
 
-    It is `evaluate` with questions whose true answers are not known: it continues where it was
-    stopped, and the same call again makes no model call.
+    This is `evaluate` with a question whose true answers are not known. Run again after a stop, it
+    continues; once it is complete, the same call makes no model call.
 
     Args:
         films: The collection, or what `open_videos` takes.
@@ -51,13 +51,13 @@ def ask_each(
             open it.
         parallel: How many films are asked at once.
         progress: Whether a bar is shown.
-        **settings: Further arguments of `evaluate` (such as `total`, the budget of all films
-            together, and `on_rows`) and of `ask` (such as `search`, and `budget`, that of each).
+        **settings: Further arguments of `evaluate` (such as `on_rows`, and `total`, the budget of
+            all films together) and of `ask` (such as `search`, and `budget`, that of each film).
 
     Returns:
-        The columns of `evaluate`, with the film in `video`; and before them `began`, when its
-        recording began, and for a when-question `start_s` and `end_s`, the first interval in
-        seconds of the film.
+        The columns of `evaluate`; `video` has the name of the film. Before them, for a
+        when-question: `start_s` and `end_s`, the first interval of the answer in seconds of the
+        film. Next, if it is known for any film: `began`, when the film's recording began.
 
     Raises:
         InputError: As for `evaluate` and `open_videos`.
@@ -76,8 +76,8 @@ def ask_each(
         raise InputError("A question that is asked of each film has no one true answer.")
     cases = list[Case]()
     for film, part in zip(collection.films, collection.parts, strict=True):
-        own = replace(asked, id=f"{len(cases):05d} {film.name}"[:200])
-        cases.append(Case(own, video=film.name, opened=partial(_itself, part)))
+        film_question = replace(asked, id=f"{len(cases):05d} {film.name}"[:200])
+        cases.append(Case(film_question, video=film.name, opened=partial(_itself, part)))
     rows = evaluate(
         cases,
         vlm=vlm,

@@ -102,8 +102,8 @@ def on_ray(
             while pending or running:
                 while pending and len(running) < parallel:
                     index, case = pending.pop()
-                    started = task.remote(shared_job, case, driver_cache, nodes)
-                    running[started] = index
+                    task_id = task.remote(shared_job, case, driver_cache, nodes)
+                    running[task_id] = index
                 (done,), _ = ray.wait(list(running))
                 index = running.pop(done)
                 yield index, _row(ray, done, partial(lost, cases[index]))
@@ -115,11 +115,9 @@ def on_ray(
 
 def _driver_cache(ray: Any, directory: Path) -> Any:
     """Start the actor that gives nodes access to the driver's cache, on the driver's node."""
-    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-    driver_node = affinity(ray.get_runtime_context().get_node_id(), soft=False)
-    actor = ray.remote(num_cpus=0, max_concurrency=16, scheduling_strategy=driver_node)(
-        _DriverCache
-    )
+    node_affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    strategy = node_affinity(ray.get_runtime_context().get_node_id(), soft=False)
+    actor = ray.remote(num_cpus=0, max_concurrency=16, scheduling_strategy=strategy)(_DriverCache)
     return actor.remote(directory)
 
 
@@ -137,7 +135,8 @@ def _row(ray: Any, task_id: Any, lost: Callable[[str], Row]) -> Row:
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Any]:
     """Yield Ray, connected to a cluster; leave it afterwards if it was joined here."""
-    # Under `uv run`, Ray would send the folder to each worker, and refuse a subfolder of a project.
+    # Under `uv run`, Ray would send the working folder to each worker, and would refuse a
+    # subfolder of a project.
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         import ray
@@ -146,13 +145,14 @@ def _cluster(address: str | None) -> Iterator[Any]:
         raise InputError(missing('engine="ray"', "ray>=2.40")) from error
     is_joined_here = not ray.is_initialized()
     if is_joined_here:
-        dashboard = None if address else False  # of a local cluster alone, since others have theirs
+        # A local cluster gets no dashboard; a cluster that is joined has its own setting.
+        dashboard = None if address else False
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=dashboard)
-        except Exception as error:  # what Ray raises if a node does not start has no other type
+        except Exception as error:  # Ray raises a bare Exception if a node does not start
             name = f"The Ray cluster at {address:.200}" if address else "The Ray cluster"
-            why = str(error).splitlines()[0].rstrip(".")
-            raise InputError(f"{name} cannot be joined: {why}.") from error
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise InputError(f"{name} cannot be joined: {reason}.") from error
     try:
         yield ray
     finally:

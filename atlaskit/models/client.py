@@ -1,8 +1,8 @@
 """`ak.VLM`: a model behind an OpenAI-compatible endpoint.
 
-A call sends one request and returns one validated reply. Failures that may pass are retried after a
-growing pause, an answer that does not fit the schema is sent back once with what is wrong, and
-every attempt is counted. Knows nothing of prompts and grids.
+A call sends one request and returns one validated reply. Transient failures are retried after
+growing pauses. An answer that does not fit the schema is sent back once, with what is wrong. Every
+attempt is counted. This module knows nothing of prompts and grids.
 """
 
 from __future__ import annotations
@@ -46,26 +46,32 @@ from atlaskit.models.protocol import (
 )
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
-"""The parameters that replies depend on, by default."""
+"""Default values of the parameters that replies depend on."""
 FEWEST_IMAGE_TOKENS = 8
-"""Tokens of an image in any model, at least. A prompt with fewer tokens lacks an image."""
+"""Fewest tokens that an image takes in any model. A prompt with fewer tokens lacks an image."""
 MOST_CHARACTERS_A_TOKEN = 12
-"""Characters of a token in any model, at most."""
+"""Most characters that a token has in any model."""
 OFTEN_MISFIT = 3
-"""Answers that ignore the schema after which a warning names the option that sends it in words."""
+"""After so many answers that ignore the schema, a warning names the option that adds the schema to
+the prompt."""
 
 
 class VLM:
     """A model behind an OpenAI-compatible endpoint.
 
-    A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
-    429 and 5xx, with growing pauses and jitter, or after the pause that the endpoint asks for, up
-    to two minutes; if it asks for more, the call ends at once. An endpoint that limits the rate or
-    loads its model refuses a request before a model sees it: that is no attempt and no call, and is
-    waited for until the deadline, at most a quarter of an hour. An answer that does not fit the
-    schema is sent back once with what is wrong. Every attempt counts as a call in `Usage`, except a
-    request that is changed and sent again at once because the server refused it before the model
-    saw it: it no longer had an image, does not know a field, or has no room for so long an answer.
+    A call is retried after a failed or reset connection, a time-out, and the statuses 408, 409,
+    425, 429 and 5xx. The pauses grow, with jitter, or are as long as the endpoint asks for. If it
+    asks for more than two minutes, the call ends at once.
+
+    An endpoint that limits the rate or still loads its model refuses a request before the model
+    sees it. Such a refusal is no attempt and no call in `Usage`. The call waits for the endpoint
+    until the deadline, at most a quarter of an hour.
+
+    An answer that does not fit the schema is sent back once with what is wrong.
+
+    Every attempt counts as a call in `Usage`. A server may also refuse a request unseen because it
+    no longer has an image, does not know a field, or has no room for so long an answer. The request
+    is then changed and sent again at once, as part of the same attempt.
 
     Threads may share a VLM, and should: then an image is sent once.
 
@@ -74,10 +80,10 @@ class VLM:
         parameters: What the replies depend on beside the model: temperature, seed, and what else
             was set. For a name that many servers use ("default"), the address is among them.
         base_url: Address of the endpoint, without a slash at its end.
-        preset: What suits the model.
+        preset: Defaults for the model.
         max_tokens: Most tokens of an answer, its thought included, or None.
-        answered: Name of the model that answers in place of the one that is asked; "" if that one
-            does, None before the first reply.
+        answered: Name of the model that answers in place of the one that was asked for; "" if that
+            model itself answers, None before the first reply.
 
     Examples:
         >>> vlm = ak.VLM("http://127.0.0.1:8000/v1", "Qwen/Qwen3-VL-8B-Instruct")
@@ -116,19 +122,19 @@ class VLM:
             thinking: Whether the model thinks before it answers. None: as it does by itself.
             extra_body: More fields of every request, such as `reasoning_effort` or
                 `chat_template_kwargs`.
-            timeout_s: Most seconds one attempt may take. None: 300, or as many as the most tokens
-                of its answer take at 20 a second.
+            timeout_s: Most seconds one attempt may take. None: 300, or what the longest answer
+                allowed takes at 20 tokens a second, if that is longer.
             in_flight: Most requests in flight to this address at once, over all models and threads
                 of the process. None: 16, or the limit that was set before. Where the endpoint
                 refuses some for now, there are fewer.
-            rpm: Most requests a minute to this address, likewise. None: no limit, or the one that
-                was set before.
+            rpm: Most requests a minute to this address, over all models and threads too. None: no
+                limit, or the one that was set before.
             headers: Further headers of every request, such as {"api-key": …} for a service that
-                wants its key there. OPENAI_API_KEY is not sent beside one that holds a key.
+                wants its key there. If one of them holds a key, OPENAI_API_KEY is not sent.
             dialect: What the endpoint accepts: the name of one of `DIALECTS`, such as "vllm",
                 "openai" (OpenAI itself), "hosted" (what most others accept) or "plain" (the schema
                 is part of the prompt), with changes after it ("hosted,seed=true"), or an
-                `ak.Dialect`. None: what the endpoint's host and its list of models tell.
+                `ak.Dialect`. None: it is inferred from the endpoint's host and list of models.
 
         Raises:
             Unreachable: If `model` is None and the endpoint does not answer.
@@ -161,7 +167,7 @@ class VLM:
         self._lock = threading.Lock()
         self._misfits = 0
         self._has_warned_of_images = False
-        self._substitutes = set[str]()
+        self._answered_before = set[str]()  # all values that `answered` has had
         parameters: dict[str, Any] = {"temperature": temperature, "seed": seed}
         if self._line.dialect and self._line.dialect.schema == "words":
             parameters["schema"] = "words"
@@ -204,8 +210,8 @@ class VLM:
 
         Args:
             request: What to send.
-            **control: `max_attempts`, the first one and the correction included; `deadline_s`, by
-                `now_s`; `cancel`, after which the connection is closed within half a second.
+            **control: See `CallControl`. `max_attempts` includes the correction. When `cancel` is
+                set, the connection is closed within half a second.
 
         Raises:
             Unreachable: If no server answers at the address.
@@ -238,15 +244,16 @@ class VLM:
                     state.usage,
                     completion.reasoning,
                     model=completion.model,
-                    is_substitute=bool(self._other(completion.model)),
+                    is_substitute=bool(self._substitute(completion.model)),
                     transit=state.transit,
                 )
             if completion.is_cut_off and not completion.text.strip():
                 if not state.is_exhausted and self._makes_room():
                     continue
-                raise BadReply(self._cut_off(completion), state.usage, state.transit)
+                raise BadReply(self._cut_off_message(completion), state.usage, state.transit)
             if is_corrected or state.is_exhausted:
-                raise BadReply(self._misfit(completion, problem), state.usage, state.transit)
+                message = self._misfit_message(completion, problem)
+                raise BadReply(message, state.usage, state.transit)
             is_corrected = True
             in_words = self._ignores_schema(request, completion)
             correction = f"That does not fit the schema: {problem}. Answer again, in JSON only."
@@ -281,7 +288,7 @@ class VLM:
             in_words: Whether the prompt of this call also describes the schema.
             dialect: What the endpoint accepts.
             known: Keys of the images that the server has.
-            left: Most tokens of an answer beside this prompt, if the server has said.
+            left: Tokens that the context leaves for an answer, if the server has named them.
         """
         dialect = replace(dialect, words_too=dialect.words_too or in_words)
         seed = self.parameters["seed"] + request.sample
@@ -305,13 +312,13 @@ class VLM:
         return estimated_usage(request, completion, self._family)
 
     def _makes_room(self) -> bool:
-        """Allow tokens for a thought, as the model turns out to think; return whether it is new."""
+        """Allow tokens for a thought from now on; return False if that changes nothing."""
         declared = self._line.dialect or HOSTED
         has_room = self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
         return not has_room and self._line.adapt(declared, replace(declared, thinks=True))
 
-    def _cut_off(self, completion: Completion) -> str:
-        """Return the message that an answer was cut off in its thought, and what to set."""
+    def _cut_off_message(self, completion: Completion) -> str:
+        """Return the message of an answer that was cut off in its thought, with what to set."""
         family = self._family
         can_stop = self._thinking is not False and not (family.thinks and not family.no_thinking)
         instead = ", or turn thinking off (thinking=False, --no-thinking)" if can_stop else ""
@@ -321,29 +328,30 @@ class VLM:
             f"max_tokens (--max-tokens){instead}."
         )
 
-    def _misfit(self, completion: Completion, problem: str) -> str:
-        """Return the message that an answer does not fit, even after a correction."""
+    def _misfit_message(self, completion: Completion, problem: str) -> str:
+        """Return the message of an answer that does not fit, even after a correction."""
         if completion.is_cut_off:
             return (
                 f"{self.name} returned no whole answer: {problem}. Raise max_tokens (--max-tokens)."
             )
         message = f"{self.name} returned an answer that does not fit the schema: {problem}."
-        begin = printable(completion.text or completion.reasoning, 200)
-        return f"{message} It begins with {begin!r}." if begin else message
+        beginning = printable(completion.text or completion.reasoning, 200)
+        return f"{message} It begins with {beginning!r}." if beginning else message
 
-    def _other(self, model: str) -> str:
-        """Return the model that a reply names, if it is another than the one that was asked."""
+    def _substitute(self, model: str) -> str:
+        """Return the model that a reply names; "" if it is the one that was asked for."""
         if model == self.name or is_same_model(self.name, model):
             return ""
         return model
 
     def _compare(self, model: str) -> None:
         """Note which model answered, and warn if it is not the one that was asked for."""
-        answered = self._other(model)
+        answered = self._substitute(model)
         with self._lock:
-            is_known = answered == (self.answered or "") or answered in self._substitutes
+            previous = self.answered or ""
+            is_known = answered == previous or answered in self._answered_before
             self.answered = answered
-            self._substitutes.add(answered)
+            self._answered_before.add(answered)
         if is_known or is_generic(self.name):
             return
         if answered:
@@ -355,14 +363,14 @@ class VLM:
     def _check_images(self, request: Request, completion: Completion) -> None:
         """Warn once if the endpoint counted too few tokens for the images that were sent."""
         images = len(request.images)
-        counted = completion.usage
+        usage = completion.usage
         fewest = FEWEST_IMAGE_TOKENS * images
         fewest += sum(map(len, request.texts)) // MOST_CHARACTERS_A_TOKEN
-        is_short = 0 < counted.prompt_tokens < fewest and not counted.image_tokens
+        is_short = 0 < usage.prompt_tokens < fewest and not usage.image_tokens
         if images and is_short and not self._has_warned_of_images:
             self._has_warned_of_images = True
             self._line.warn(
-                f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their "
+                f"counted {usage.prompt_tokens:,} prompt tokens for {images} images and their "
                 f"text: it may have dropped the images, so check that it serves a vision-language "
                 f"model"
             )
@@ -370,8 +378,8 @@ class VLM:
     def _ignores_schema(self, request: Request, completion: Completion) -> bool:
         """Return whether an answer shows that its server does not decode by the schema.
 
-        The rest of the call then has the schema in words. A warning says, once, which option has it
-        in words from the start.
+        The rest of the call then describes the schema in the prompt. One warning names the option
+        that does so from the start.
         """
         if completion.is_cut_off or is_out_of_bounds(completion.text, request.schema):
             return False
@@ -423,7 +431,7 @@ class VLM:
                 )
                 facts["version"] = str(json.loads(page)["version"])[:80]
         except (ModelError, HttpFailure, ValueError, KeyError, TypeError):
-            pass  # a proxy may pass on the chat alone
+            pass  # a proxy may forward chat completions alone
         return facts
 
     def __repr__(self) -> str:

@@ -19,8 +19,8 @@ class Prices:
     with the same discount: the difference between `prompt` and `cached`.
 
     Raises:
-        InputError: If a price is not a number from 0, `cached` is above `prompt`, or `image` is
-            below the discount of a cached token.
+        InputError: If a price is negative or no finite number, `cached` is above `prompt`, or
+            `image` is below the discount of a cached token.
 
     Examples:
         >>> prices = ak.Prices(prompt=0.5, cached=0.05, completion=3)
@@ -31,16 +31,17 @@ class Prices:
     prompt: float
     """Price of a prompt token."""
     cached: float | None = None
-    """Price of a prompt token in the provider's prefix cache; None: the price of any other."""
+    """Price of a prompt token in the provider's prefix cache; None: the same as `prompt`."""
     completion: float
     """Price of a token that the model generates, its thought included."""
     image: float | None = None
-    """Price of a prompt token that encodes an image; None: the price of any other."""
+    """Price of a prompt token that encodes an image; None: the same as `prompt`."""
 
     def __post_init__(self) -> None:
         for name, price in vars(self).items():
-            is_price = type(price) in (int, float) and 0 <= price < math.inf
-            if not is_price and not (price is None and name in ("cached", "image")):
+            if price is None and name in ("cached", "image"):
+                continue
+            if type(price) not in (int, float) or not 0 <= price < math.inf:
                 raise InputError(
                     f"{name} must be a price in USD per million tokens, from 0; got {price!r:.80}."
                 )
@@ -56,13 +57,13 @@ class Prices:
 
     @property
     def discount(self) -> float:
-        """What a cached token costs less than another one, in USD per million."""
+        """How much cheaper a cached prompt token is than another, in USD per million tokens."""
         if self.cached is None:
             return 0.0
         return self.prompt - self.cached
 
     def usd(self, usage: Usage) -> float:
-        """Return what calls cost in USD. It is an estimate where the usage is one."""
+        """Return the cost of calls in USD, which is an estimate if their usage is estimated."""
         image = self.prompt if self.image is None else self.image
         total = (
             self.prompt * (usage.prompt_tokens - usage.image_tokens)
@@ -81,7 +82,8 @@ def read_prices(text: str) -> Prices:
     """Read prices from a command line: `prompt=0.5,completion=3`.
 
     Raises:
-        InputError: If the text holds none, or a price breaks a rule.
+        InputError: If the text is not a list of prices, a field is unknown or missing, or a price
+            breaks a rule of `Prices`.
     """
     try:
         parts = dict(part.split("=", 1) for part in text.split(","))
@@ -89,9 +91,9 @@ def read_prices(text: str) -> Prices:
     except ValueError as error:
         raise InputError(
             f"{printable(text, 80)!r} holds no prices: write prompt=0.5,cached=0.05,completion=3 "
-            "(USD a million)."
+            "(USD per million tokens)."
         ) from error
-    names = [each.name for each in fields(Prices)]
+    names = [field.name for field in fields(Prices)]
     if not {"prompt", "completion"} <= prices.keys() <= set(names):
         raise InputError(
             f"Prices have the fields {', '.join(names)}, of which prompt and completion must be "

@@ -51,11 +51,11 @@ MACRO = {
     "zsm": "msa",
     "fil": "tgl",
 }
-"""Maps a language to its macrolanguage. Either tag matches the other."""
+"""Maps a language to its macrolanguage, and Filipino to Tagalog. Either tag matches the other."""
 
 
 def same_language(wanted: str, tag: str) -> bool:
-    """Return whether a track's language tag is the wanted language.
+    """Return whether a track's language tag means the wanted language.
 
     Args:
         wanted: A code of two or three letters (ISO 639-1, 639-2, 639-3), an English name, or a tag
@@ -63,7 +63,7 @@ def same_language(wanted: str, tag: str) -> bool:
         tag: The tag of the track, likewise.
 
     Raises:
-        InputError: `wanted` is no language.
+        InputError: `wanted` is no language, and not the same text as the tag.
     """
     language = _code(wanted) if isinstance(wanted, str) else None
     found = _code(tag)
@@ -83,7 +83,7 @@ def language_code(language: str) -> str:
         language: A code or an English name, in upper or lower case. A region (`en-US`) is ignored.
 
     Raises:
-        InputError: It is no language.
+        InputError: `language` is no language.
     """
     from iso639 import Lang  # here, so that `import atlaskit` stays light
 
@@ -140,7 +140,7 @@ NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
 def open_media(
     path: str | Path, options: dict[str, str], timeout_s: float | None = None
 ) -> InputContainer:
-    """Open a file for reading, without any other file. Tags may be no UTF-8: see `tags_of`.
+    """Open a media file, but no other file that it names. Tags may not be UTF-8: see `tags_of`.
 
     Args:
         path: The file.
@@ -152,12 +152,12 @@ def open_media(
     """
     import av  # here, so that `import atlaskit` stays light
 
-    lenient: dict[str, Any] = {}
-    if int(av.__version__.partition(".")[0]) < 19:  # since version 19 it is always so
-        lenient = {"metadata_errors": "surrogateescape"}
+    tag_options: dict[str, Any] = {}
+    if int(av.__version__.partition(".")[0]) < 19:  # PyAV 19 always reads tags so
+        tag_options = {"metadata_errors": "surrogateescape"}
     options = {**options, "protocol_whitelist": "file", "format_whitelist": _formats()}
     container: InputContainer = av.open(
-        media_url(path), options=options, timeout=timeout_s, **lenient
+        media_url(path), options=options, timeout=timeout_s, **tag_options
     )
     return container
 
@@ -218,7 +218,7 @@ class Track(NamedTuple):
     """As the file gives it, such as "eng"; "" if it does not."""
     title: str
     codec: str
-    """FFmpeg's name of the codec; if it does not know it, the name in the MP4, or "unknown"."""
+    """FFmpeg's name of the codec. Without one: the codec's name in an MP4 file, or "unknown"."""
     is_default: bool
     is_forced: bool
     """Whether it only translates signs and foreign words."""
@@ -250,7 +250,7 @@ class Track(NamedTuple):
 
 
 def tracks_of(streams: Iterable[AudioStream | SubtitleStream]) -> list[Track]:
-    """Return the tracks of all streams of one kind in an open file, in its order."""
+    """Return the tracks of all streams of one kind in an open file, in the file's order."""
     from av.stream import Disposition  # here, so that `import atlaskit` stays light
 
     tracks = []

@@ -23,15 +23,15 @@ LABELLED_OPTION = re.compile(r"\(?([A-Z])(?:\)\.?|[.:、)]|(?=\s))\s*(.*)", re.D
 LETTER = re.compile(r"\(?([A-Za-z])[).:]*")
 """An answer that is a letter: "B", "(b)", "B."."""
 LINE_LABEL = re.compile(r"^[ \t]*(?P<open>\(?)(?P<letter>[A-Z])(?P<close>[).:、])", re.MULTILINE)
-"""The letter at the beginning of a line that starts an option."""
+"""The label of an option that begins a line."""
 INNER_LABEL = re.compile(
     r"(?:(?<=\s)|^)"
     r"(?:(?P<open>\()(?P<letter>[A-Z])(?P<close>\))"
     r"|(?P<bare>[A-Z])(?P<end>[).:、])(?=\s))"
 )
-"""The letter of an option that may begin within a line."""
+"""The label of an option that begins within a line."""
 MOST_LABELS = 500
-"""Labels of one text that are read: the last ones, because options end a question."""
+"""Most labels of one text that are read: the last ones, because options end a question."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,25 @@ class Options:
     published: tuple[str, ...]
     """The options as the dataset writes them."""
     letters: tuple[str, ...]
-    """The letter of each: its own, or else A, B, C, …"""
+    """The letter of each option: its own, or else A, B, C, …"""
     texts: tuple[str, ...]
     """The options without their letters."""
 
     def by_letter(self, answer: str) -> int | None:
-        """Return the index of the option whose letter an answer is; None if it is no letter."""
+        """Return the index of the option whose letter an answer is; None if there is none."""
         match = LETTER.fullmatch(answer.strip())
         if match and match[1].upper() in self.letters:
             return self.letters.index(match[1].upper())
         return None
 
     def by_text(self, answer: str) -> int | None:
-        """Return the index of the first option whose text, with or without letter, an answer is."""
+        """Return the index of the first option that an answer repeats, with or without a letter."""
         answer = answer.strip()
-        forms = [*self.published, *self.texts]
-        if answer in forms:
-            return forms.index(answer) % len(self.published)
-        match = LABELLED_OPTION.fullmatch(
-            answer
-        )  # it may have a letter where the options have none
+        for forms in (self.published, self.texts):
+            if answer in forms:
+                return forms.index(answer)
+        # The answer may have a letter where the options have none.
+        match = LABELLED_OPTION.fullmatch(answer)
         if match is None:
             return None
         index = self.by_letter(match[1])
@@ -75,7 +74,7 @@ class Options:
 
 
 def read_options(options: Sequence[str]) -> Options:
-    """Return options, without their letters if each of them has a letter of its own."""
+    """Return the `Options` of a list. Letters are split off if all options have different ones."""
     published = tuple(options)
     letters = list[str]()
     texts = list[str]()
@@ -91,12 +90,12 @@ def read_options(options: Sequence[str]) -> Options:
 
 
 def split_question(text: str) -> tuple[str, list[str]]:
-    r"""Return the stem of a question and the options that follow it in the same text.
+    """Return the stem of a question and the options that follow it in the same text.
 
     Options begin with the letters A, B, C, … in one style ("(A)", "A.", "A)", "A:"), each at the
     beginning of a line, or, if there are no such lines, within one. A line break, or a letter that
-    is not the next one, is part of an option. If the letters run through more than once, the run
-    with the most options counts, and of equal ones the last.
+    is not the next one, is part of an option. If the text has several such runs of letters, the
+    longest counts, and of equally long ones the last.
 
     Returns:
         The stem, and the options with their letters; the whole text and no options if there are
@@ -114,9 +113,9 @@ def split_question(text: str) -> tuple[str, list[str]]:
 
 
 def split_options(options: Any) -> Any:
-    """Return the options of one text as a list, and a list of options without its padding.
+    """Return a list of options: those in one text, or those of a list without padding at its end.
 
-    A value of another type is returned unchanged, for the validation of the row to reject.
+    A value of another type is returned unchanged. The row's validation rejects it.
     """
     if isinstance(options, str):
         stem, labelled = split_question(options)
@@ -132,7 +131,7 @@ def split_options(options: Any) -> Any:
 
 
 def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
-    """Return where the options of the longest run of letters begin; no places without an A."""
+    """Return where the options of the longest run A, B, C, … begin; [] if there is no A."""
     found = list[tuple[int, str, tuple[str, str]]]()
     for match in list(label.finditer(text))[-MOST_LABELS:]:
         groups = match.groupdict()
@@ -144,16 +143,16 @@ def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
         if letter != "A":
             continue
         run = [start]
-        for later, its_letter, its_style in found[place + 1 :]:
-            if its_style == style and its_letter == chr(ord("A") + len(run)):
-                run.append(later)
+        for next_start, next_letter, next_style in found[place + 1 :]:
+            if next_style == style and next_letter == chr(ord("A") + len(run)):
+                run.append(next_start)
         if len(run) >= len(best):
             best = run
     return best
 
 
 def _is_padding(option: Any) -> bool:
-    """Return whether a value only fills up a list, as options in columns of one length need it."""
+    """Return whether an option is blank or missing, and so only fills up a list."""
     is_blank = isinstance(option, str) and not option.strip()
     return option is None or is_blank or (isinstance(option, float) and math.isnan(option))
 
