@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
@@ -219,16 +220,31 @@ def _prune(options: argparse.Namespace) -> int:
             older_than_s=DAY_S * (options.older_than or 0.0),
             to_bytes=to_bytes,
         )
-        copies = _copies(cache)
-        if COPIES in chosen and copies:
-            for path, _ in copies:
-                path.unlink(missing_ok=True)
-            removed[COPIES] = len(copies), sum(size for _, size in copies)
+        if COPIES in chosen:
+            removed |= _prune_copies(cache, DAY_S * (options.older_than or 0.0), to_bytes)
     for kind, (number, size) in removed.items():
         print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} removed ({size / MEGABYTE:.2f} MB)")
     if not removed:
         print("nothing to remove")
     return 0
+
+
+def _prune_copies(
+    cache: Cache, older_than_s: float, to_bytes: int | None
+) -> dict[str, tuple[int, int]]:
+    """Remove copies of streams, oldest first, as `Cache.prune` removes entries."""
+    before_s = time.time() - older_than_s
+    by_age = sorted(_copies(cache), key=lambda copy: copy[0].stat().st_mtime)
+    left = sum(size for _, size in by_age)
+    removed = list[int]()
+    for path, size in by_age:
+        if to_bytes is not None and left <= to_bytes:
+            break
+        if path.stat().st_mtime <= before_s:
+            path.unlink(missing_ok=True)
+            removed.append(size)
+            left -= size
+    return {COPIES: (len(removed), sum(removed))} if removed else {}
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -223,6 +223,7 @@ class VLM:
         is_corrected = False
         in_words = False
         while True:
+            had_room = self._has_room()
             attempt = partial(self._attempt, request, in_words, state)
             completion = self._line.retried(attempt, state, partial(self._usage_of, request))
             self._compare(completion.model)
@@ -248,7 +249,7 @@ class VLM:
                     transit=state.transit,
                 )
             if completion.is_cut_off and not completion.text.strip():
-                if not state.is_exhausted and self._makes_room():
+                if not state.is_exhausted and not had_room and self._makes_room():
                     continue
                 raise BadReply(self._cut_off_message(completion), state.usage, state.transit)
             if is_corrected or state.is_exhausted:
@@ -311,11 +312,22 @@ class VLM:
             return completion.usage
         return estimated_usage(request, completion, self._family)
 
-    def _makes_room(self) -> bool:
-        """Allow tokens for a thought from now on; return False if that changes nothing."""
+    def _has_room(self) -> bool:
+        """Return whether a request allows tokens for a thought."""
         declared = self._line.dialect or HOSTED
-        has_room = self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
-        return not has_room and self._line.adapt(declared, replace(declared, thinks=True))
+        return self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
+
+    def _makes_room(self) -> bool:
+        """Allow tokens for a thought, as the model thinks after all; return whether there are any.
+
+        Other threads may change the dialect meanwhile, also in another way.
+        """
+        while not self._has_room():
+            declared = self._line.dialect or HOSTED
+            if declared.thinks:
+                return False
+            self._line.adapt(declared, replace(declared, thinks=True))
+        return True
 
     def _cut_off_message(self, completion: Completion) -> str:
         """Return the message of an answer that was cut off in its thought, with what to set."""

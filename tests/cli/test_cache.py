@@ -1,6 +1,7 @@
 """The commands of `atlaskit cache`."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from support.asking import ask
 from atlaskit.__main__ import main
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import KINDS, recipe_key
+from atlaskit.cli.cache import COPIES
 from atlaskit.viz.widgets.explorer.notes import notes_folder
 from atlasworld import Oracle, World
 
@@ -49,6 +51,19 @@ def test_prune_spares_replies_unless_asked_for_them(run_folder: Path, capsys: py
     assert "tile removed" in output_of(capsys, "prune", "--to", "0")
     assert Cache("cache").stats()["reply"]["entries"] == replies
     assert f"{replies} reply removed" in output_of(capsys, "prune", "--kind", "reply")
+
+
+def test_prune_removes_old_streams_and_the_oldest_first(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    streams = run_folder / "cache" / "streams"
+    streams.mkdir(exist_ok=True)
+    for days in (1, 2, 40):
+        path = streams / f"{days}.packets"
+        path.write_bytes(b"x" * 1_000_000)
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    assert f"1 {COPIES} removed" in output_of(capsys, "prune", "--kind", COPIES, "--older-than", "30")
+    assert f"1 {COPIES} removed" in output_of(capsys, "prune", "--kind", COPIES, "--to", "1")
+    assert [path.name for path in streams.glob("*.packets")] == ["1.packets"]
+    assert f"1 {COPIES} removed" in output_of(capsys, "prune", "--kind", COPIES)
 
 
 def test_the_words_tell_what_is_paid_for_what_is_drawn_and_what_is_kept(

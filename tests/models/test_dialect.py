@@ -11,7 +11,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -288,6 +290,22 @@ def test_a_model_that_turns_out_to_think_gets_room_once(loop: Loop, cache: Cache
     assert [body["max_tokens"] for body in loop.bodies] == [1024, 1024 + THOUGHT_TOKENS]
     assert loop.bodies[0]["messages"] == loop.bodies[1]["messages"], "it is no correction"
     assert Cached(vlm, cache, sample=1).complete(request()).usage.calls == 1, "the client remembers it"
+
+
+def test_calls_that_are_cut_off_together_both_get_room(loop: Loop) -> None:
+    both_are_sent = threading.Barrier(2, timeout=20)
+
+    def answer(body: dict[str, Any]) -> Fault:
+        if body["max_tokens"] > 1024:
+            return saying(fitting_answer(body))
+        both_are_sent.wait()
+        return thinking_aloud()
+
+    loop.answer = answer
+    vlm = VLM(loop.url, "loop")
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(vlm.complete, [request(), request()]))
+    assert [reply.usage.calls for reply in replies] == [2, 2]
 
 
 def test_thinking_is_turned_off_as_the_service_wants_it(loop: Loop) -> None:
