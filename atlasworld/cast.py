@@ -1,6 +1,6 @@
-"""`Cast`: the objects, places, captions and spoken lines that a script may use; the frozen texts.
+"""`Cast`: the objects, places, captions and spoken lines that a script may use, and their texts.
 
-The texts are frozen: the same seed must always give the same script.
+The texts and their order are frozen: the same seed must always give the same script.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ CALM_LINES: tuple[str, ...] = (
     "We are making good progress.",
     "Take a deep breath and enjoy it.",
 )
+"""Spoken lines that fit any place and tell of no event."""
 
 
 @dataclass(frozen=True)

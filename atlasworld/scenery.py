@@ -49,31 +49,31 @@ class Light:
 
 LOOKS: dict[str, Light] = {
     "dawn": Light(
-        ((92, 84, 158), (236, 132, 140), (255, 206, 140)),
-        0.08,
-        (0.92, 0.68, 0.66),
-        (0.0, 0.62),
-        (0.42, 0.055, (255, 236, 190)),
-        0,
-        0.35,
+        sky=((92, 84, 158), (236, 132, 140), (255, 206, 140)),
+        own=0.08,
+        tint=(0.92, 0.68, 0.66),
+        haze=(0.0, 0.62),
+        orb=(0.42, 0.055, (255, 236, 190)),
+        stars=0,
+        lamps=0.35,
     ),
     "noon": Light(
-        ((52, 132, 222), (124, 188, 242), (222, 240, 250)),
-        0.75,
-        (1.0, 1.0, 1.0),
-        (0.0, 0.5),
-        (0.13, 0.05, (255, 250, 222)),
-        0,
-        0.0,
+        sky=((52, 132, 222), (124, 188, 242), (222, 240, 250)),
+        own=0.75,
+        tint=(1.0, 1.0, 1.0),
+        haze=(0.0, 0.5),
+        orb=(0.13, 0.05, (255, 250, 222)),
+        stars=0,
+        lamps=0.0,
     ),
     "night": Light(
-        ((10, 16, 46), (22, 36, 86), (58, 82, 138)),
-        0.04,
-        (0.24, 0.33, 0.6),
-        (0.2, 0.5),
-        (0.16, 0.05, (236, 240, 250)),
-        220,
-        0.6,
+        sky=((10, 16, 46), (22, 36, 86), (58, 82, 138)),
+        own=0.04,
+        tint=(0.24, 0.33, 0.6),
+        haze=(0.2, 0.5),
+        orb=(0.16, 0.05, (236, 240, 250)),
+        stars=220,
+        lamps=0.6,
     ),
 }
 
@@ -114,7 +114,7 @@ def paint_sky(far: Canvas, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
 
 def _fir(x: float, y: float, height: float) -> Polygon:
     """Return the outline of a conifer whose foot is at (x, y)."""
-    right = [
+    right = [  # right and up from the foot, as shares of the height
         (0.0, 1.0),
         (0.15, 0.68),
         (0.08, 0.70),
@@ -122,10 +122,11 @@ def _fir(x: float, y: float, height: float) -> Polygon:
         (0.12, 0.43),
         (0.29, 0.10),
         (0.05, 0.12),
+        (0.05, -0.1),
     ]
     side = list[Point]()
     mirrored = list[Point]()
-    for dx, dy in [*right, (0.05, -0.1)]:
+    for dx, dy in right:
         px = x + dx * height
         py = y - dy * height
         side.append((px, py))
@@ -136,6 +137,7 @@ def _fir(x: float, y: float, height: float) -> Polygon:
 def _firs(
     canvas: Canvas, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0
 ) -> None:
+    """Paint firs along a skyline, each sunk into the land by a share of its height."""
     firs = list[Polygon]()
     for x in canvas.places(spacing):
         tall = height * canvas.random.uniform(0.55, 1.0)
@@ -276,13 +278,13 @@ def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
             width = far.random.uniform(0.07, 0.17)
             top = base + far.random.uniform(-rise, rise)
             walls.append(box(x, top, width + 0.002, 1 - top))
-            if far.random.uniform() < 0.3:
+            if far.random.uniform() < 0.3:  # a mast on the roof
                 walls.append(box(x + width / 2 - 0.003, top - 0.06, 0.006, 0.06))
             columns = np.arange(x + 0.014, x + width - 0.02, 0.024)
             floors = np.arange(top + 0.02, min(0.9, top + 0.5), 0.036)
             for left, upper in product(columns, floors):
-                pane = box(left, upper, 0.011, 0.017)
-                (lit if far.random.uniform() < air.light.lamps else windows).append(pane)
+                panes = lit if far.random.uniform() < air.light.lamps else windows
+                panes.append(box(left, upper, 0.011, 0.017))
             x += width + far.random.uniform(0, 0.02)
         far.shapes(walls, air.shade(colour, distance))
         far.shapes(windows, air.shade(mix(colour, (190, 220, 245), 0.45), distance))
@@ -290,12 +292,12 @@ def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
     near.land(np.full_like(near.x, 0.88), air.shade((120, 126, 138)), air.shade((84, 90, 104)), 0.1)
     marks = [box(x, 0.945, 0.14, 0.012) for x in near.places(0.3, 0)]
     near.shapes(marks, air.shade((236, 232, 214)))
-    glow = air.light.lamps > 0
+    is_lit = air.light.lamps > 0
     for x in near.places(0.8, 0.1):
         near.shapes([box(x, 0.56, 0.01, 0.33), box(x, 0.555, 0.07, 0.01)], air.shade((52, 58, 72)))
         near.shapes(
             [regular(16, x + 0.066, 0.57, 0.016)],
-            (255, 226, 150) if glow else air.shade((236, 240, 244)),
+            (255, 226, 150) if is_lit else air.shade((236, 240, 244)),
         )
 
 
@@ -351,9 +353,9 @@ def _ring(x: float, y: float, radius: float, turn: float) -> Polygon:
     """Return half of a planet's ring: the front half (`turn` = 0) or the back half (π)."""
     outer = list[Point]()
     inner = list[Point]()
-    for a in np.linspace(0, math.pi, 48):
-        dx = radius * math.cos(turn + a)
-        dy = 0.22 * radius * math.sin(turn + a)
+    for angle in np.linspace(0, math.pi, 48):
+        dx = radius * math.cos(turn + angle)
+        dy = 0.22 * radius * math.sin(turn + angle)
         outer.append((x + 2 * dx, y + 2 * dy))
         inner.append((x + 1.45 * dx, y + 1.45 * dy))
     return outer + inner[::-1]
@@ -389,9 +391,9 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     for cx in near.places(0.22):
         wide = near.random.uniform(0.03, 0.07)
         cy = near.random.uniform(0.93, 0.99)
-        for grow, colour in ((1.0, mix(ground, sky[0], 0.55)), (0.8, mix(ground, sky[0], 0.3))):
+        for scale, colour in ((1.0, mix(ground, sky[0], 0.55)), (0.8, mix(ground, sky[0], 0.3))):
             crater = list[Point]()
-            for px, py in regular(32, cx, cy, wide * grow):
+            for px, py in regular(32, cx, cy, wide * scale):
                 crater.append((px, cy + (py - cy) * 0.35))
             near.shapes([crater], colour)
 
@@ -426,7 +428,7 @@ def _mesas(
     top = base + rise * np.convolve(
         np.pad(steps, len(kernel), mode="edge"), kernel / kernel.sum(), "same"
     )
-    skyline = (top[len(kernel) : -len(kernel)]).astype(np.float32)
+    skyline = top[len(kernel) : -len(kernel)].astype(np.float32)
     sag = canvas.line(0, 0.012, 0.3)
     for layer in range(12):
         colour = air.shade(STRATA[layer % len(STRATA)], distance)
@@ -435,12 +437,14 @@ def _mesas(
         canvas.land(seam, colour, air.shade((130, 58, 50), distance), 0.6)
 
 
-FAR_WIDTH, NEAR_WIDTH = 1.12, 1.45
-"""Widths of the two layers, in frame widths. The near layer pans faster, which gives depth."""
+FAR_WIDTH = 1.12
+"""Width of the far layer, in frame widths."""
+NEAR_WIDTH = 1.45
+"""Width of the near layer, in frame widths. It pans faster than the far one, which gives depth."""
 
 LandscapePainter = Callable[[Canvas, Canvas, Air], None]
 LANDSCAPES: dict[str, tuple[tuple[RGB, RGB, RGB], LandscapePainter]] = {
-    # the place's sky at noon (zenith, middle, horizon), and the painter of its land
+    # the place's own daytime sky (zenith, middle, horizon), and the painter of its land
     "snow": (((92, 148, 208), (148, 190, 228), (206, 224, 242)), paint_snow),
     "desert": (((64, 158, 206), (150, 206, 214), (252, 232, 190)), paint_desert),
     "sea": (((30, 126, 214), (110, 190, 240), (220, 242, 248)), paint_sea),

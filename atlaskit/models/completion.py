@@ -3,11 +3,12 @@
 Contents:
     `completion_in`, `read_completion`: the completion in a body. Servers deviate from the protocol
         in many ways, so a field that is missing or has another type counts as empty.
-    `split_thought`: a thought that a server left in the text, by the markers of any family.
-    `joined`: a stream of events as the completion whose parts it sends. A line that is not JSON,
-        such as "ping", is passed over, and an error at the end does not discard the text before it.
+    `split_thought`: separates the answer from a thought that the server left in the text, by the
+        markers of any model family.
+    `joined`: the completion that a stream of events sends in parts. An error at its end does not
+        discard the text before it.
 
-Knows nothing of retries and the schema of the answer.
+This module knows neither retries nor the schema of the answer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from atlaskit.models.refusals import words_of
 ENDED = re.compile(
     rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE
 )
-"""The last words of a stream that says that it has ended."""
+"""Matches the end of a stream that says that it has ended, such as "[DONE]"."""
 REASONING_FIELDS = (
     "reasoning",
     "reasoning_content",
@@ -49,20 +50,20 @@ REASONING_FIELDS = (
     "thinking_blocks",
     "thought",
 )
-"""Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
+"""Fields of a message that may hold reasoning, in order of precedence. vLLM now uses the first."""
 CUT_OFF = frozenset({
     "length", "max_tokens", "max_length", "max_new_tokens", "max_output_tokens",
     "max_completion_tokens", "model_length", "token_limit", "incomplete",
     "model_context_window_exceeded",
 })  # fmt: skip
-"""Finish reasons, in lower case, of an answer that is not whole."""
+"""Finish reasons, in lower case, of an answer that was cut off."""
 WITHHELD = frozenset({
     "content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist",
     "prohibited_content", "spii", "image_safety", "sensitive", "guardrail_intervened",
 })  # fmt: skip
-"""Finish reasons, in lower case, of a text that is no answer: it was filtered, or a refusal."""
+"""Finish reasons, in lower case, of an answer that was filtered or refused."""
 UNFINISHED = "unfinished"
-"""The finish reason that is given to a stream without a reason and without an end."""
+"""Our finish reason for a stream that gave none and did not say that it has ended."""
 BROKEN = frozenset(
     {
         UNFINISHED,
@@ -86,6 +87,7 @@ MOST_CHOICES = 16
 _THOUGHT_PARTS = frozenset(
     {"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"}
 )
+"""Types of the parts of a message that hold thought."""
 _THOUGHT_TEXTS = (
     "text",
     "thinking",
@@ -95,8 +97,11 @@ _THOUGHT_TEXTS = (
     "summary",
     "content",
 )
+"""Fields of such a part that may hold its text, in order of precedence."""
 _PARSED_PARTS = {"tool_use": "input", "json": "json", "output_json": "json"}
+"""Types of the parts that hold a parsed answer, and the field that it is in."""
 _PART_TEXTS = ("text", "output_text", "content", "value")
+"""Fields of any other part that may hold its text, in order of precedence."""
 _MOST_NESTED = 8
 NO_COMPLETION = "no chat completion (does the address end in /v1?)"
 
@@ -124,10 +129,10 @@ class Completion:
 
 
 def completion_in(page: bytes) -> Completion:
-    """Return the completion in the body of an answer, also in a stream of events.
+    """Return the completion in the body of a response, which may be a stream of events.
 
     Raises:
-        HttpFailure: If it holds an error or something else.
+        HttpFailure: If the body holds an error, or no completion.
     """
     values = json_values(page)
     try:
@@ -146,45 +151,45 @@ def completion_in(page: bytes) -> Completion:
 
 
 def _is_part(value: Any) -> bool:
-    """Return whether a value is no whole answer, so that others may follow it in a stream."""
+    """Return whether a value is no whole completion, but perhaps one event of a stream."""
     choices = object_of(value).get("choices")
     return not choices or any("delta" in object_of(choice) for choice in listed(choices))
 
 
 def joined(events: Iterable[Any], *, is_ended: bool) -> dict[str, Any]:
-    """Return the chat completion whose parts a stream sends, with an error that is among them.
+    """Return the chat completion that a stream sends in parts, with any error among them.
 
     Args:
         events: The parts.
-        is_ended: Whether the stream tells that it has ended.
+        is_ended: Whether the stream says that it has ended.
 
     Raises:
-        ValueError: If there are too many.
+        ValueError: If there are too many events.
     """
     whole = dict[str, Any]()
-    choices = dict[str, _Joined]()
+    choices = dict[str, _StreamedChoice]()
     for number, event in enumerate(events):
         if number == limits.EVENTS:
             raise ValueError(f"a stream of more than {limits.EVENTS:,} events")
         for part in map(object_of, listed(event) or [event]):
             whole.update({name: value for name, value in part.items() if value is not None})
             for place, choice in enumerate(map(object_of, listed(part.get("choices")))):
-                choices.setdefault(str(choice.get("index", place)), _Joined()).add(choice)
+                choices.setdefault(str(choice.get("index", place)), _StreamedChoice()).add(choice)
     if "choices" in whole:
         whole["choices"] = [choice.whole(is_ended=is_ended) for choice in choices.values()]
     return whole
 
 
-class _Joined:
-    """One choice of a stream, as far as its parts have come."""
+class _StreamedChoice:
+    """One choice of a completion, joined from the parts that a stream has sent so far."""
 
     def __init__(self) -> None:
         self._message = dict[str, Any]()
-        self._texts = dict[str, list[str]]()  # joined once: each sum takes time by its length
+        self._texts = dict[str, list[str]]()  # joined only once, in linear time
         self._reason: Any = None
 
     def add(self, choice: Mapping[str, Any]) -> None:
-        """Add a part: texts and lists are continued, all else is replaced."""
+        """Add a part: it continues texts and lists, and replaces all else."""
         self._reason = choice.get("finish_reason") or self._reason
         for name, value in object_of(choice.get("delta") or choice.get("message")).items():
             if isinstance(value, list) and isinstance(self._message.get(name), list):
@@ -195,7 +200,7 @@ class _Joined:
                 self._message[name] = value
 
     def whole(self, *, is_ended: bool) -> dict[str, Any]:
-        """Return the choice."""
+        """Return the choice in the form that it has without a stream."""
         texts = {name: "".join(parts) for name, parts in self._texts.items()}
         reason = self._reason
         if not reason and not is_ended:
@@ -204,7 +209,7 @@ class _Joined:
 
 
 def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
-    """Return the failure of a completion that holds an error in place of an answer, or None."""
+    """Return the error that a completion holds, as a failure; None if it holds none."""
     error: Any = choice.get("error") or body.get("error")
     is_error = body.get("object") == "error" or (not body.get("choices") and words_of(body))
     if not error and is_error:
@@ -216,7 +221,7 @@ def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure 
 
 
 def _code_in(*parts: Any) -> int:
-    """Return the first HTTP status that is a code in parts of a body; 0 if there is none."""
+    """Return the first HTTP error status among the codes in parts of a body; 0 without one."""
     for part in parts:
         for name in ("code", "status"):
             code = str(object_of(part).get(name))
@@ -228,7 +233,8 @@ def _code_in(*parts: Any) -> int:
 def estimated_usage(request: Request, completion: Completion, family: Family) -> Usage:
     """Return the estimated usage of an attempt whose tokens the endpoint did not count.
 
-    A token stands for four characters of text, or for a square of the family's patch in an image.
+    One token is counted for CHARACTERS_A_TOKEN characters of text, and one for each patch of an
+    image, whose size is that of the model's family.
     """
     image_tokens = 0
     for image in request.images:
@@ -264,12 +270,13 @@ def read_completion(body: Any) -> Completion:
     choices = body.get("choices")
     if isinstance(choices, dict):
         choices = [choices] if "message" in choices else list(choices.values())
-    replies = [_read(object_of(choice)) for choice in listed(choices)[:MOST_CHOICES] or [None]]
-    first = next((each for each in replies if each.texts), replies[0])
+    raw_choices = listed(choices)[:MOST_CHOICES] or [None]
+    replies = [_read(object_of(choice)) for choice in raw_choices]
+    first = next((reply for reply in replies if reply.texts), replies[0])
     others = first.texts[1:]
-    for each in replies:
-        if each is not first:
-            others += each.texts
+    for reply in replies:
+        if reply is not first:
+            others += reply.texts
     finish_reason = _finish_reason(first.choice)
     failure = error_in(body, first.choice)
     if not first.texts and not first.thought:
@@ -298,24 +305,26 @@ def read_completion(body: Any) -> Completion:
     )
 
 
-class _Choice(NamedTuple):
-    """What one choice of a completion holds."""
+class _Reply(NamedTuple):
+    """One choice of a completion, and what was read from it."""
 
     choice: Mapping[str, Any]
     texts: list[str]
     """The texts that may be its answer: the content, then the arguments of tools."""
     thought: str
     is_open: bool
+    """Whether the first of the texts broke off in a thought: see `Split`."""
 
 
 def _message(choice: Mapping[str, Any]) -> dict[str, Any]:
     return object_of(choice.get("message") or choice.get("delta"))
 
 
-def _read(choice: Mapping[str, Any]) -> _Choice:
+def _read(choice: Mapping[str, Any]) -> _Reply:
     message = _message(choice)
     content, thought = _content(message.get("content"))
     elsewhere = [_tool_arguments(message)]
+    # Some servers send a string in place of a message.
     elsewhere += [storable(choice.get(name)) for name in ("text", "message")]
     if isinstance(message.get("parsed"), dict):
         elsewhere.append(json_of(message["parsed"]))
@@ -324,7 +333,7 @@ def _read(choice: Mapping[str, Any]) -> _Choice:
     thoughts = [split.thought for split in splits]
     thoughts.append(thought or _reasoning(message))
     answers = [split for split in splits if split.text.strip()]
-    return _Choice(
+    return _Reply(
         choice,
         texts=[split.text for split in answers],
         thought="\n".join(filter(None, thoughts)),
@@ -333,7 +342,7 @@ def _read(choice: Mapping[str, Any]) -> _Choice:
 
 
 def _split(text: str) -> Split:
-    """Split a text that is not too long to be searched."""
+    """Split a text; raise ValueError if it is too long to be searched."""
     if len(text) > limits.TEXT:
         raise ValueError(limits.too_long("an answer", limits.TEXT))
     return split_thought(text)
@@ -433,8 +442,9 @@ def _usage(counts: Mapping[str, Any]) -> Usage:
     """Return the usage of a completion. A count that cannot be right is reduced, or counts as 0."""
     details = object_of(counts.get("prompt_tokens_details") or counts.get("input_tokens_details"))
     by_modality = details.get("multimodal_tokens")
+    if not isinstance(by_modality, dict):
+        by_modality = details
     prompt = _count(counts, *_PROMPT)
-    images = by_modality if isinstance(by_modality, dict) else details
     cached = _count(details, "cached_tokens") or _count(
         counts, "cached_tokens", "prompt_cache_hit_tokens"
     )
@@ -445,7 +455,8 @@ def _usage(counts: Mapping[str, Any]) -> Usage:
         cached_tokens=min(prompt, cached),
         image_tokens=min(
             prompt,
-            _count(images, "image", "image_tokens") + _count(images, "video", "video_tokens"),
+            _count(by_modality, "image", "image_tokens")
+            + _count(by_modality, "video", "video_tokens"),
         ),
         completion_tokens=completion,
         reasoning_tokens=thought,
@@ -464,9 +475,9 @@ def _generated(counts: Mapping[str, Any], prompt: int) -> tuple[int, int]:
     )
     completion = _count(counts, *_COMPLETION)
     thought = _count(details, *_THOUGHTS) or _count(counts, *_THOUGHTS)
-    beside = _count(counts, "total_tokens") - prompt - completion
-    if prompt and beside > 0:
-        return completion + beside, min(thought or beside, completion + beside)
+    surplus = _count(counts, "total_tokens") - prompt - completion
+    if prompt and surplus > 0:
+        return completion + surplus, min(thought or surplus, completion + surplus)
     return completion, min(thought, completion)
 
 
@@ -483,7 +494,7 @@ _NAMES = (
     r"(?:seed:|mm:|ant)?"
     r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)(?::[\w-]{1,20})?"
 )
-"""Names of tags: <think> of most, <think:opensource> (Hunyuan), <seed:think>, <mm:think> (MiniMax),
+"""Names of tags: <think> (most), <think:opensource> (Hunyuan), <seed:think>, <mm:think> (MiniMax),
 <thinking> (Claude), <reasoning>, <analysis>."""
 _MARKERS = (
     (rf"<{_NAMES}>", rf"</{_NAMES}>"),
@@ -511,18 +522,19 @@ _MARKERS = (
     (
         r"\A\s*analysis(?=\S)(?=.{0,100000}assistantfinal)",
         r"assistantfinal",
-    ),  # without its special tokens
+    ),  # harmony without its special tokens
     (r"<\|(?:begin_of_thought|thinking|think)\|>", r"<\|(?:end_of_thought|/thinking|/think)\|>"),
 )
 """What begins and what ends a thought, by family; any end ends any thought."""
 _OPENING, _CLOSING = map("|".join, zip(*_MARKERS, strict=True))
 _MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE | re.DOTALL)
 _END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)++")
+"""White space and special tokens: a text of nothing else is empty."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """A text, split."""
+    """A text, divided into a thought and the rest."""
 
     text: str
     """What is outside of the thought."""
@@ -532,10 +544,10 @@ class Split:
 
 
 def split_thought(text: str) -> Split:
-    """Split a text. Markers within a JSON object are part of its strings.
+    """Split a text. Markers within a JSON object are part of its strings, and do not count.
 
-    The text before the last closing marker is thought, even without an opening marker, which the
-    prompt may have. So is the text after an opening marker that follows it.
+    The text before the last closing marker is thought, even without an opening marker, since that
+    may be in the prompt. The text after a later opening marker is thought, too.
     """
     markers = _markers(text)
     begin = max((marker.end() for marker in markers if marker["closing"] is not None), default=0)

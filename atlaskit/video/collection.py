@@ -2,8 +2,8 @@
 
 The seconds of a collection count through all films, one after another. `film_at` returns the film
 of a second. No cell of the first grid has parts of two films, unless there are more films than
-cells. Then a cell covers several films, and one in the middle represents them. So a film is only
-read if one of its cells is shown.
+cells. Then a cell covers several films, and one in the middle represents them. A film is only read
+if a cell that it represents is shown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Film(NamedTuple):
 
 
 def moment_of(text: str) -> datetime | None:
-    """Return the moment that a text names, in one of the forms of ISO 8601; None for none."""
+    """Return the moment that a text names, in a form of ISO 8601; None if it names none."""
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
@@ -76,12 +76,12 @@ class Collection(Playlist):
     ) -> None:
         super().__init__(parts, subtitles)
         if len(names) != len(parts):
-            raise InputError(f"{len(parts)} films have as many names; got {len(names)}.")
+            raise InputError(f"{len(parts)} films need as many names; got {len(names)}.")
         self.left_out = tuple(left_out)
         self.name = f"collection of {len(parts)} ({names[0]} … {names[-1]})"
         edges_s = [*self.starts_s, self.duration_s]
-        when = began or [None] * len(parts)
-        films = zip(names, edges_s[:-1], edges_s[1:], when, strict=True)
+        recording_starts = began or [None] * len(parts)
+        films = zip(names, edges_s[:-1], edges_s[1:], recording_starts, strict=True)
         self.films = tuple(starmap(Film, films))
         self._edges_s = edges_s
         self.fingerprint = collection_fingerprint([part.fingerprint for part in parts], names)
@@ -91,7 +91,7 @@ class Collection(Playlist):
         return self.films[self._index_at(time_s)]
 
     def films_in(self, start_s: float, end_s: float) -> tuple[Film, ...]:
-        """Return the films of which the interval `[start_s, end_s)` has a part."""
+        """Return the films that the interval `[start_s, end_s)` overlaps."""
         first, last = self._indices(start_s, end_s)
         return self.films[first : last + 1]
 
@@ -99,21 +99,22 @@ class Collection(Playlist):
         """Return the boundaries of the K² cells of the grid over an interval, in seconds.
 
         Each film has at least one cell, and longer ones have more. If there are more films than
-        cells, each cell has as many films as the others, but for one.
+        cells, the numbers of films in two cells differ by at most one.
         """
         first, last = self._indices(start_s, end_s)
         inner_s = [edge_s for edge_s in self._edges_s[first + 1 : last + 1] if edge_s > start_s]
         bounds_s = [start_s, *inner_s, end_s]
-        films = len(bounds_s) - 1
-        cells = k * k
-        if films >= cells:
-            return tuple(bounds_s[round(cell * films / cells)] for cell in range(cells + 1))
+        film_count = len(bounds_s) - 1
+        cell_count = k * k
+        if film_count >= cell_count:
+            first_films = [round(cell * film_count / cell_count) for cell in range(cell_count + 1)]
+            return tuple(bounds_s[film] for film in first_films)
         # The film with the longest cells gets one more, until there are no more cells.
         spans_s = [b - a for a, b in pairwise(bounds_s)]
-        counts = [1] * films
+        counts = [1] * film_count
         longest = [(-span_s, film) for film, span_s in enumerate(spans_s)]
         heapq.heapify(longest)
-        for _ in range(cells - films):
+        for _ in range(cell_count - film_count):
             _, film = longest[0]
             counts[film] += 1
             heapq.heapreplace(longest, (-spans_s[film] / counts[film], film))
@@ -130,13 +131,13 @@ class Collection(Playlist):
     ) -> list[float]:
         """Return the second whose frame represents each interval. See `Video.moments`.
 
-        It is a frame of one film. If films lie completely in the interval, it is the one in their
-        middle, and otherwise the film with the largest part.
+        The frame comes from one film: the middle one of those that lie completely in the interval,
+        or, if there is none, the one that fills most of it.
         """
-        found_s = [(start_s + end_s) / 2 for start_s, end_s in intervals]
+        found_s = [0.0] * len(intervals)
         places_of: dict[int, list[int]] = {}
         for place, interval in enumerate(intervals):
-            places_of.setdefault(self._standing(*interval), []).append(place)
+            places_of.setdefault(self._representative(*interval), []).append(place)
         for film, places in places_of.items():
             from_s = self._edges_s[film]
             to_s = self._edges_s[film + 1]
@@ -150,6 +151,7 @@ class Collection(Playlist):
             except FrameError as error:
                 if not error.is_lasting:
                     raise
+                # The film is damaged, and midpoints are found without reading it.
                 of_film_s = part.moments(inside, "midpoint")
             for place, at_s in zip(places, of_film_s, strict=True):
                 start_s, end_s = intervals[place]
@@ -160,11 +162,11 @@ class Collection(Playlist):
     def shots_in(self, intervals: Sequence[tuple[float, float]], cache: Cache) -> Shots:
         """Return the shots of the films that represent intervals. See `Video.shots_in`.
 
-        Where a film ends and the next begins is a cut, also of films that are not read for this.
+        There is a cut wherever one film ends and the next begins, even if neither is read.
         """
         cuts_s = set(self._edges_s[1:-1])
         ranks: dict[float, float] = {}
-        for film in sorted({self._standing(*interval) for interval in intervals}):
+        for film in sorted({self._representative(*interval) for interval in intervals}):
             from_s = self._edges_s[film]
             shots = shots_of(self.parts[film], cache)
             for cut_s in shots.cuts_s:
@@ -180,13 +182,13 @@ class Collection(Playlist):
         return min(max(found, 0), last)
 
     def _indices(self, start_s: float, end_s: float) -> tuple[int, int]:
-        """Return the first and the last film of which an interval has a part."""
+        """Return the indices of the first and the last film that an interval overlaps."""
         first = self._index_at(start_s)
         last = bisect_left(self._edges_s, end_s - TIME_STEP_S) - 1
         return first, min(max(first, last), len(self.films) - 1)
 
-    def _standing(self, start_s: float, end_s: float) -> int:
-        """Return the film that represents an interval."""
+    def _representative(self, start_s: float, end_s: float) -> int:
+        """Return the index of the film that represents an interval."""
         first, last = self._indices(start_s, end_s)
         whole = []
         parts_s = []

@@ -23,17 +23,17 @@ from atlasworld.oracle.perception import (
 from atlasworld.timeline import WorldEvent, by_id, names_of
 
 LASTS_S = 2.0
-"""The shortest event that a plan assumes, in seconds, since questions do not say."""
+"""Length of the shortest event that a plan assumes, in seconds: questions do not tell it."""
 FINE_S = 0.5
 """Length of the longest cell in which no event can be hidden, in seconds."""
 
 
 def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
-    """Return a plan: the wanted objects, the cells that show them, and hints of scouts."""
+    """Return a plan: what to search for, the cells that show it, and the stretches to look at."""
     question = call.question
     targets = perception.targets(question)
     names = sorted(set(names_of(targets)))
-    frames, look = _seen(
+    frames, look = _sightings(
         perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells)
     )
     if not look:  # the hints of scouts are all that is left
@@ -49,16 +49,16 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
 
 
 def look_reply(perception: Perception, call: LookCall) -> dict[str, Any]:
-    """Return the frames that show missing events, and the stretches around those just found."""
+    """Return the frames that show missing events, and the stretches that may hold others."""
     pad = call.known.scratchpad
     missing = perception.missing(call.question, pad)
     cells = frozenset(call.cells)
-    frames, look = _seen(perception, call.question, call.sheets, missing, pad, cells)
+    frames, look = _sightings(perception, call.question, call.sheets, missing, pad, cells)
     note = f"{len(frames)} frames show what is wanted." if frames else "Nothing of what is wanted."
     return {"note": note, "keep": frames[:MOST_KEPT], "look": look[:MOST_STRETCHES]}
 
 
-def _seen(
+def _sightings(
     perception: Perception,
     question: Question,
     sheets: Sequence[Observation],
@@ -66,7 +66,7 @@ def _seen(
     pad: Scratchpad,
     cells: frozenset[int],
 ) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
-    """Return the frames to keep, and the cells that may hold an event that no frame shows."""
+    """Return the frames to keep, and the stretches of cells that may hold further events."""
     frames = list[dict[str, Any]]()
     promises = list[tuple[float, dict[str, float]]]()
     targets = by_id(perception.targets(question))
@@ -99,15 +99,15 @@ def _stretch(cell: Cell) -> dict[str, float]:
 
 
 def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
-    """Return the answer if no event is missing or all has been seen; else where to look next."""
+    """Return the answer if no event is missing or nothing is left to see; else where to look."""
     question = call.question
     pad = call.known.scratchpad
     targets = perception.targets(question)
     missing = perception.missing(question, pad)
     chances = perception.chances
-    suffices = perception.is_content(question, missing)
+    is_settled = perception.is_content(question, missing)
     if perception.is_absent(question):  # a confused oracle believes in what it kept by mistake
-        suffices = bool(len(pad)) and chances.confuses(question, "review", "absent")
+        is_settled = bool(len(pad)) and chances.confuses(question, "review", "absent")
     is_all_seen = not call.known.seen.unseen(*call.known.root, call.known.grain_s)
     reply: dict[str, Any] = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found."
@@ -115,8 +115,9 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     if len(call.sheet.scratchpad):
         pad_shown = call.sheet.scratchpad
         wrong = [item.label for item in pad_shown if not shows_any(targets, item.timestamp_s)]
+        # An oracle that can be confused does not notice its mistakes.
         reply["erase"] = [] if chances.confuse else wrong[:MOST_ITEMS]
-    if not (suffices or is_all_seen or call.over):
+    if not (is_settled or is_all_seen or call.over):
         look = list[dict[str, float]]()
         for cell in call.root.view.cells:
             if perception.promise(question, cell, missing):
@@ -128,15 +129,16 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     else:
         cells = [frame for frame in call.frames if isinstance(frame, int)]
         found = perception.recognised(question, call.root.view, cells, targets)
-    if question.can_be_absent and not found and not suffices:
+    if question.can_be_absent and not found and not is_settled:
         return {**reply, "conclusion": {"action": "not_there", "sure": 0.9 if is_all_seen else 0.3}}
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))
     del answer["reasoning"]
-    for weighed in (answer, *answer.get("weighed", ())):
+    for part in (answer, *answer.get("weighed", ())):
         for side in ("supporting", "contradicting"):
-            if side in weighed:
-                weighed[side] = weighed[side][:MOST_IN_A_VERDICT]
-    return {**reply, "conclusion": {"action": "answer", **answer, "sure": 0.9 if suffices else 0.3}}
+            if side in part:
+                part[side] = part[side][:MOST_IN_A_VERDICT]
+    sure = 0.9 if is_settled else 0.3
+    return {**reply, "conclusion": {"action": "answer", **answer, "sure": sure}}
 
 
 REPLIES: Replies = {PlanCall: plan_reply, LookCall: look_reply, VerdictCall: verdict_reply}

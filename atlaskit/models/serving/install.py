@@ -1,13 +1,13 @@
 """`interpreter`: finds vLLM, or installs it into .venv-serve, in the GPU or the CPU build.
 
-The environment is separate from the kit's since vLLM pins the versions of a hundred packages. What
-is installed is the part `serve-gpu` or `serve-cpu` of the lock.
+The environment is separate from the kit's since vLLM pins the versions of a hundred packages. It
+holds what the lock lists under `serve-gpu` or `serve-cpu`.
 
 The image processors of Qwen-VL, InternVL, Gemma, LLaVA and others import torchvision. The wheel of
 the ordinary package index is built for CUDA. Beside a CPU build of PyTorch it cannot be imported,
 but only because its C++ operators do not load and other modules of torchvision refer to them by
 name. No image processor uses these operators. The wheel is therefore installed into a folder of its
-own, and its `extension.py` declares the operators that did not load.
+own, and lines are added to its `extension.py` that declare the operators that did not load.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MARK = "installed"
 """Name of the file in an environment that lists what was installed completely."""
 
 IMAGES = "image-processing"
-"""Name of the folder in the server's environment. It is not on the path of every program there: a
-model may be trained on images that Pillow prepared (`Preset.torchvision`)."""
+"""Name of the folder of torchvision in the server's environment. It is added to the path only for
+some models, since others were trained on images that Pillow prepared (`Preset.torchvision`)."""
 OPERATORS = (
     "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward",
     "ps_roi_align", "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward",
@@ -47,6 +47,7 @@ if not _has_ops():
         _names.define(_name + "(Tensor a) -> Tensor")
 """
 LOADS = "import torchvision.transforms.v2.functional"
+"""The statement that must run for image processors to work."""
 
 
 def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
@@ -61,7 +62,7 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
         ServerError: If vLLM cannot be installed.
     """
     own_vllm = importlib.util.find_spec("vllm")
-    if own_vllm is not None and own_vllm.origin is not None:  # None: just a folder named vllm
+    if own_vllm is not None and own_vllm.origin is not None:  # else a mere folder named vllm
         return sys.executable
     build = build or fitting_build()
     folder = folder or default_folder() / build
@@ -80,7 +81,7 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
 
 
 class _Wait:
-    """Shows, once, that another process installs, such as that of a second notebook."""
+    """Shows once that another process, such as that of a second notebook, is installing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -100,7 +101,7 @@ def _problem(error: Exception) -> str:
 
 
 def missing_in(build: Build) -> Path | None:
-    """Return where `interpreter` would install vLLM; None if vLLM is there already."""
+    """Return where `interpreter` would install vLLM; None if it is installed already."""
     folder = default_folder() / build
     is_there = importlib.util.find_spec("vllm") is not None or _is_installed(folder, build)
     return None if is_there else folder
@@ -120,10 +121,10 @@ def install(folder: Path, build: Build) -> None:
     """Install a build into an environment, which is made anew.
 
     The environment gets this Python, or the next one on the machine that vLLM and PyTorch have
-    builds for: they are late for a new Python, and an index may have builds for a few only.
+    builds for. Builds for a new Python come late, and an index may have them only for a few.
 
     Raises:
-        ServerError: If no Python will do, with pip's reason for this one and the path of its log.
+        ServerError: If none of them works. The message says why this Python does not.
     """
     problems: list[str] = []
     for python in pythons():
@@ -165,7 +166,7 @@ def _starts(python: str) -> bool:
 
 
 def _digest(build: Build) -> str:
-    """Return what tells one state of the lock from another, for a build."""
+    """Return a digest of what the lock lists for a build."""
     return hashlib.sha256(repr(locked(build, IMAGES)).encode()).hexdigest()
 
 

@@ -41,10 +41,11 @@ def earliest_start(container: InputContainer) -> Fraction:
 
 
 def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
-    """Return the tick at which the first frame is shown, and how much earlier keys are decoded.
+    """Return the tick of the first frame, and by how many ticks keyframes are decoded earlier.
 
     A file that was cut may begin with packets that are decoded and not shown. Frames that follow
-    the first keyframe in the file and are shown before it need others that are not in the file.
+    the first keyframe in the file but belong before it do not count, since they need frames that
+    the file lacks.
 
     Raises:
         VideoError: The file holds no frame.
@@ -88,8 +89,8 @@ def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) ->
 def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
     """Return the end of a track that an MP4 or MOV declares, in the container's seconds.
 
-    An edit list, or the duration of the last sample, may end it before its media. None in other
-    formats.
+    An edit list, or the duration of the last sample, may end the track before its media ends. In
+    other formats the result is None.
     """
     if container_kind(container) != "mov" or not stream.duration or stream.time_base is None:
         return None
@@ -97,21 +98,21 @@ def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
 
 
 class Promise(NamedTuple):
-    """The length of a file in seconds that its header declares."""
+    """The lengths, in seconds, that the header of a file declares."""
 
     longest: Fraction
-    """Length of its longest stream. Some formats count it from the first frame and some from zero;
+    """Length of the longest stream. Some formats count it from the first frame and some from zero;
     this is the lesser of the two."""
     picture: Fraction
-    """Length of its video stream."""
+    """Length of the video stream."""
 
     def is_broken(self, end: Fraction) -> bool:
-        """Return whether a file is cut off whose last packet ends at this second."""
+        """Return whether the file is cut off if its last packet ends at the second `end`."""
         return self.longest - end > 1 + self.longest / 100
 
 
 def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -> Promise:
-    """Return the length in the header of a file whose first frame is shown at `origin` seconds."""
+    """Return the lengths in the header of a file whose first frame is shown at `origin` seconds."""
     declared = (stream.duration or 0) * tick_length(stream)
     if container_kind(container) == "avi":
         # FFmpeg shortens the duration to what is in the file, but not the number of frames.
@@ -124,7 +125,7 @@ def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -
 def measured_end(
     container: InputContainer, stream: VideoStream, path: Path, origin: Fraction
 ) -> tuple[Fraction, int]:
-    """Return when the longest stream of a file ends, and the tick at which its last frame does.
+    """Return when the longest stream of a file ends, and the tick at which the last frame ends.
 
     The last frame is shown until the longest stream ends. The last seconds of the file are read.
     The header of a Matroska file has the end of the longest stream, so only the headers of its last
@@ -134,10 +135,10 @@ def measured_end(
         container: The file.
         stream: Its video stream.
         path: The file.
-        origin: When the first frame is shown, in the container's seconds, as the end is.
+        origin: When the first frame is shown, in the container's seconds like the result.
 
     Raises:
-        Distrust: The file ends before its header says, or its end is damaged.
+        Distrust: The file ends earlier than its header says, or its end is damaged.
     """
     tick = tick_length(stream)
     if container_kind(container) == "matroska":
@@ -156,19 +157,20 @@ def measured_end(
             raise Distrust("is cut off")
     promise = promised(container, stream, origin)
     start = Fraction(container.start_time or 0, 1_000_000)
-    # Frames are shown in another order than they are stored in.
-    near = 2
+    # Frames are not stored in the order in which they are shown. So more seconds are read until
+    # they hold enough frames.
+    tail_s = 2
     begin = origin + 1
     count = 0
     while count < LONGEST_REORDER and begin > origin:
-        begin = promise.longest + max(start, Fraction(0)) - near
+        begin = promise.longest + max(start, Fraction(0)) - tail_s
         if begin > origin:
             with suppress(*DECODE_ERRORS):
                 container.seek(int(begin / tick), stream=stream, backward=True)
         else:  # in MPEG-TS, a seek to the start lands too late
             container, stream = open_container(path, is_known=True)
         ends, count = _last_ends(container, stream)
-        near *= 4
+        tail_s *= 4
     if stream not in ends or promise.is_broken(max(ends.values())):
         raise Distrust("is cut off")
     return max(ends.values()), int(ends[stream] / tick)
@@ -193,16 +195,17 @@ def _last_ends(
             is_video = packet.stream is stream
             count += is_video
             if not is_video and packet.stream.type not in ("audio", "subtitle"):
-                continue  # a cover, or data
+                continue  # a cover picture, or data
             length = (packet.duration or 0) * packet.time_base
             if is_video and not packet.duration:
                 length = frame_length(stream)
             begin = packet.pts * packet.time_base
             begins[packet.stream] = max(begin, begins.get(packet.stream, begin))
             ends[packet.stream] = max(begin + length, ends.get(packet.stream, begin))
-    for each, begin in begins.items():
-        declared = declared_end(container, each)
-        # Of pictures at uneven times, FFmpeg declares too early an end; players show the last ones.
+    for track, begin in begins.items():
+        declared = declared_end(container, track)
+        # FFmpeg declares too early an end if pictures have uneven times. Players still show a
+        # picture that begins after it.
         if declared is not None and begin < declared:
-            ends[each] = min(ends[each], declared)
+            ends[track] = min(ends[track], declared)
     return ends, count

@@ -1,8 +1,9 @@
 """Makes the index of a file whose container is not trusted, by playing it once in order.
 
 The packets are read first, and copied if the container does not say where each of them lies. Then
-they are decoded in order, each with its number as its time. The numbers of the decoded pictures, in
-order, are what a player shows. The container's times of these packets, in order, are when.
+they are decoded in order, each with its number as its time. The numbers of the decoded pictures say
+which packets a player shows, and in which order. When it shows them follows from the container's
+times of these packets, in ascending order.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def make_index(
         container: The file, just opened.
         stream: Its video stream.
         path: The file, for messages.
-        why: Why its container is not trusted: the end of a sentence that begins with its name.
+        why: Why its container is not trusted, as the end of a sentence that begins with the name of
+            the file.
         target: The file to write.
 
     Raises:
@@ -104,7 +106,7 @@ def make_index(
             packets = _Packets(container, stream, file, writer)
             with progress_bar(total=2 * size, unit="B", unit_scale=True, desc=label) as bar:
                 packets.read(bar)
-                pictures = _played(packets, bar)
+                pictures = _decoded_pictures(packets, bar)
                 bar.update(bar.total - bar.n)
             if not pictures.order:
                 raise VideoError(
@@ -163,10 +165,10 @@ class _Packets:
         self._source = file if self._is_in_place else writer.file
         self._start = earliest_start(container)
         self.codecs: list[Codec] = [codec_of(stream)]
-        self._codec = 0
+        self._codec_number = 0
         self._is_behind_hole = False
-        # FFmpeg takes the shape of pixels from the track, and from the last of several codecs.
-        self._aspects = aspect_of(stream), aspect_of(stream.codec_context)
+        self._track_aspect = aspect_of(stream)
+        self._codec_aspect = aspect_of(stream.codec_context)
         self._times = array("q")
         self._durations = array("q")
         self._sounds = dict[int, SoundClock]()
@@ -188,7 +190,7 @@ class _Packets:
                 if packet.has_sidedata(name):
                     self._change_codec(name.removeprefix("new_"), bytes(packet.get_sidedata(name)))
             if packet.is_keyframe:
-                parameters = parameters_of(packet, self.codecs[self._codec])
+                parameters = parameters_of(packet, self.codecs[self._codec_number])
                 if parameters:
                     self._change_codec("parameters", parameters)
             self.flags.append(
@@ -196,15 +198,16 @@ class _Packets:
                 | DAMAGED * packet.is_corrupt
                 | KEYFRAME * packet.is_keyframe
             )
-            self.flags[-1] |= self._codec << CODEC_SHIFT | BEHIND_HOLE * self._is_behind_hole
+            self.flags[-1] |= BEHIND_HOLE * self._is_behind_hole
+            self.flags[-1] |= self._codec_number << CODEC_SHIFT
             self._is_behind_hole = False
-            at = -1 if packet.pos is None else packet.pos
+            position = -1 if packet.pos is None else packet.pos
             self._offsets.append(
-                at if self._is_in_place else self._writer.write(memoryview(packet))
+                position if self._is_in_place else self._writer.write(memoryview(packet))
             )
             self.sizes.append(packet.size)
-            self._positions.append(at)
-            # AVI and ASF hold the times of decoding. In order, these are the times of showing.
+            self._positions.append(position)
+            # AVI and ASF hold decoding times. Sorted, these are the times of the pictures.
             pts = packet.pts
             if self.kind in ("avi", "asf") and packet.dts is not None:
                 pts = packet.dts
@@ -221,7 +224,8 @@ class _Packets:
                 if packet.pos is not None and packet.pos > bar.n:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
-                    # Only in a transport stream do packets follow one that cannot be read whole.
+                    # A packet that cannot be read whole is the last one, except in a transport
+                    # stream.
                     if packet.size and not (packet.is_corrupt and self.kind != "mpegts"):
                         yield cast("VideoPacket", packet)
                 elif (
@@ -239,13 +243,13 @@ class _Packets:
                 ) from error
 
     def _change_codec(self, name: str, value: bytes) -> None:
-        before = self.codecs[self._codec]
+        before = self.codecs[self._codec_number]
         codec = before._replace(data=before.data | {name: value})
         if name == "parameters" and name not in before.data and len(self.codecs) == 1:
-            self.codecs[0] = codec  # the first are those of the stream
+            self.codecs[0] = codec  # the first parameters belong to the codec of the stream
         if codec not in self.codecs:
             self.codecs.append(codec)
-        self._codec = self.codecs.index(codec)
+        self._codec_number = self.codecs.index(codec)
 
     def _put_in_order(self) -> None:
         """Sort the packets of a transport stream by where they begin in the file.
@@ -253,6 +257,7 @@ class _Packets:
         Where a stream continues under another number, FFmpeg returns its last packet at the end.
         """
         positions = np.array(self._positions, np.int64)
+        # A packet without a position takes that of the packet before it.
         known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
         order = np.argsort(positions[known], kind="stable")
         if self.kind == "mpegts" and (np.diff(order) < 0).any():
@@ -281,22 +286,24 @@ class _Packets:
         table["offset"] = self._offsets
         table["size"] = self.sizes
         table["flags"] = self.flags
-        decoded = np.isin(np.arange(len(self)), pictures.keys)
-        marked = (table["flags"] & KEYFRAME) != 0
+        decoder_keys = np.isin(np.arange(len(self)), pictures.keys)
+        container_keys = (table["flags"] & KEYFRAME) != 0
         # A decoder that marks no picture or all of them as keyframes tells nothing. But in H.264,
         # no marks mean that every picture needs others before it.
+        is_telling = 0 < len(pictures.keys) < len(pictures.order)
         is_recovering = self.codecs[0].name == "h264" and not pictures.keys
-        tells = 0 < len(pictures.keys) < len(pictures.order) or is_recovering or not marked.any()
-        is_key = decoded if tells else marked
+        is_key = container_keys
+        if is_telling or is_recovering or not container_keys.any():
+            is_key = decoder_keys
         given = np.array(self._times, np.int64)
-        # The decoder of a cut stream may return a wrong order: pictures before a keyframe, or
-        # before a fall of the times, are shown before it.
-        begins = is_key.copy()
+        # The decoder of a cut stream may return pictures in a wrong order. Those that the file has
+        # before a keyframe, or before a place where the times fall, are shown before it.
+        is_start = is_key.copy()
         steps = np.diff(np.unique(given[given != NO_TIME]))
         reach = LONGEST_REORDER * max(self._frame_ticks, int(np.median(steps)) if len(steps) else 0)
-        falls = given[1:] < given[:-1] - reach
-        begins[1:] |= falls & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
-        order = order[np.argsort(np.cumsum(begins)[order], kind="stable")]
+        is_fall = given[1:] < given[:-1] - reach
+        is_start[1:] |= is_fall & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
+        order = order[np.argsort(np.cumsum(is_start)[order], kind="stable")]
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
         if is_sparse:
@@ -321,7 +328,8 @@ class _Packets:
             joints.append((first, joint.shift))
         table["pts"][order] = timeline.times
         if joints:
-            # FFmpeg hides the beginning of later parts, as it judges them by the first clock.
+            # FFmpeg hides the beginning of later parts, since it judges them by the clock of the
+            # first part.
             table["flags"][joints[0][0] :] &= ~HIDDEN
         self._note_pictures(table, pictures, is_key, [first for first, _ in joints])
         table["flags"][undecodable] |= HIDDEN
@@ -332,7 +340,8 @@ class _Packets:
                 f"{self._path} shows no picture, as its own list of edits leaves out every one: "
                 "write it anew without that list (ffmpeg -ignore_editlist 1 -i FILE -c copy NEW)."
             )
-        # A packet without a picture of its own gets the time of the next one that has a picture.
+        # `dts` is the earliest time of the visible pictures from a packet on. Packets that are not
+        # visible get a late time, so that they do not count.
         table["pts"][~visible] = int(table["pts"][visible].max()) + 1
         table["dts"] = np.minimum.accumulate(table["pts"][::-1])[::-1]
         return table, self._description(table, np.flatnonzero(visible), timeline.end, joints)
@@ -341,28 +350,30 @@ class _Packets:
     def _note_pictures(
         table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]
     ) -> None:
-        """Flag the packets that have a picture, those where decoding can begin, and lost ones."""
+        """Flag where decoding can begin, what is damaged or lost, and packets without a picture."""
         flags = table["flags"]
         count = len(table)
-        has_picture, fails, is_end = (np.zeros(count, bool) for _ in range(3))
+        has_picture = np.zeros(count, bool)
         has_picture[pictures.order] = True
+        is_near_error = np.zeros(count, bool)
         for number in pictures.errors:
-            fails[max(0, number - REORDERED) : number + 1] = True
+            is_near_error[max(0, number - REORDERED) : number + 1] = True
         # Where the counter of packets jumps right before a keyframe, FFmpeg marks the pictures
         # before it as damaged. If they came out whole, nothing is lost.
-        begins = is_key.copy()
-        begins[starts] = True
+        is_start = is_key.copy()
+        is_start[starts] = True
+        is_end = np.zeros(count, bool)
         for _ in range(MARKED_BEFORE):
-            is_end[:-1] |= (begins | is_end)[1:] & has_picture[:-1]
+            is_end[:-1] |= (is_start | is_end)[1:] & has_picture[:-1]
         damaged = (flags & DAMAGED).astype(bool) & ~is_end
         groups = np.cumsum(is_key)
-        touched = np.isin(groups, groups[damaged | (fails & ~has_picture)])
-        parts = np.zeros(count, np.int64)
-        parts[starts] = starts
-        is_decodable = np.maximum.accumulate(
-            np.where(is_key, np.arange(count), -1)
-        ) >= np.maximum.accumulate(parts)
-        is_lost = touched & ~has_picture & is_decodable & (table["pts"] != NO_TIME)
+        is_in_damaged_group = np.isin(groups, groups[damaged | (is_near_error & ~has_picture)])
+        part_starts = np.zeros(count, np.int64)
+        part_starts[starts] = starts
+        last_start = np.maximum.accumulate(part_starts)
+        last_key = np.maximum.accumulate(np.where(is_key, np.arange(count), -1))
+        is_decodable = last_key >= last_start
+        is_lost = is_in_damaged_group & ~has_picture & is_decodable & (table["pts"] != NO_TIME)
         flags &= ~(KEYFRAME | DAMAGED)
         flags |= (
             KEYFRAME * (is_key & has_picture)
@@ -375,25 +386,27 @@ class _Packets:
         """Of the pictures that are shown at the same time, hide all but the last."""
         shown = np.flatnonzero((table["flags"] & HIDDEN) == 0)
         by_time = shown[np.argsort(table["pts"][shown], kind="stable")]
-        table["flags"][by_time[:-1][np.diff(table["pts"][by_time]) == 0]] |= HIDDEN
+        is_repeated = np.diff(table["pts"][by_time]) == 0
+        table["flags"][by_time[:-1][is_repeated]] |= HIDDEN
 
     def _note_lost(self, table: Table, shown: NDArray[np.intp]) -> None:
-        """Flag the last pictures of a cut file that are followed by lost ones.
+        """Flag those of the last pictures of a cut file that are followed by lost ones.
 
         Pictures are decoded in another order than they are shown in. So among the last ones there
         may be gaps: steps that are longer than those before them.
         """
         by_time = np.argsort(table["pts"][shown], kind="stable")
-        gaps = np.diff(table["pts"][shown][by_time])
-        last = len(gaps) - int((by_time - np.arange(len(shown))).max())
-        usual = gaps[:last][-REORDERED:].max(initial=3 * self._frame_ticks // 2)
-        late = last + np.flatnonzero(gaps[last:] > usual)
-        table["flags"][shown[by_time[late]]] |= BEFORE_LOST
+        steps = np.diff(table["pts"][shown][by_time])
+        reordering = int((by_time - np.arange(len(shown))).max())
+        tail = len(steps) - reordering
+        longest = steps[:tail][-REORDERED:].max(initial=3 * self._frame_ticks // 2)
+        gaps = tail + np.flatnonzero(steps[tail:] > longest)
+        table["flags"][shown[by_time[gaps]]] |= BEFORE_LOST
 
     def _description(
         self, table: Table, rows: NDArray[np.intp], end: Fraction, joints: Sequence[tuple[int, int]]
     ) -> Description:
-        """Return the description of some packets; flag those that lost ones follow at the end."""
+        """Return the description of the packets in `rows`; flag the last ones before lost ones."""
         shown = table[rows]
         length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
@@ -403,16 +416,16 @@ class _Packets:
         ends = shown["pts"] + shown["duration"]
         last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
-        begins = int(shown["pts"].max()) * self.tick
+        last_begin = int(shown["pts"].max()) * self.tick
         if (
             declared is not None
             and not joints
-            and begins < declared < last - self.tick * self._frame_ticks * 3 / 2
+            and last_begin < declared < last - self.tick * self._frame_ticks * 3 / 2
         ):
             last = declared
         readable = last
         promise = promised(self._container, self._stream, first)
-        # FFmpeg guesses the length of streams.
+        # In these cases, the declared length is a guess of FFmpeg's.
         is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
         if not is_guess and promise.is_broken(last):
             self._note_lost(table, rows)
@@ -421,12 +434,15 @@ class _Packets:
         places = list[tuple[int, int]]()
         for packet, shift in joints:
             places.append((self._positions[packet], round(shift * self.tick * 1_000_000)))
+        # FFmpeg takes the shape of pixels from the track, or from the last codec if there are
+        # several.
+        has_one_codec = len(self.codecs) == 1
         return Description(
             kind=self.kind,
             is_in_place=self._is_in_place,
             size=shown_size(
                 orientation.cropped(self.codecs[0].coded_size),
-                self._aspects[len(self.codecs) > 1],
+                self._track_aspect if has_one_codec else self._codec_aspect,
                 orientation,
             ),
             orientation=orientation,
@@ -441,17 +457,17 @@ class _Packets:
         )
 
 
-def _played(packets: _Packets, bar: tqdm) -> _Pictures:
-    """Decode all packets."""
-    found = _Pictures([], [], [])
-    for frame in _frames(packets, found.errors, bar):
-        at = frame.pts
-        if at is None or not 0 <= at < len(packets):
+def _decoded_pictures(packets: _Packets, bar: tqdm) -> _Pictures:
+    """Decode all packets, and return what comes out."""
+    pictures = _Pictures([], [], [])
+    for frame in _frames(packets, pictures.errors, bar):
+        number = frame.pts
+        if number is None or not 0 <= number < len(packets):
             continue
-        found.order.append(at)
-        if _is_key(packets, at, frame):
-            found.keys.append(at)
-    return found
+        pictures.order.append(number)
+        if _is_key(packets, number, frame):
+            pictures.keys.append(number)
+    return pictures
 
 
 def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
@@ -472,7 +488,7 @@ def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
 
 
 def _frames(packets: _Packets, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
-    """Yield the pictures of all packets, each with the number of its packet for its time."""
+    """Yield the pictures of all packets, each with the number of its packet as its time."""
     codec = packets.codec(0)
     context = new_context(codec, 0)
     for number in range(len(packets)):
@@ -488,7 +504,7 @@ def _frames(packets: _Packets, errors: list[int], bar: tqdm) -> Iterator[VideoFr
 def _decoded(
     context: VideoCodecContext, packet: VideoPacket | None, number: int, errors: list[int]
 ) -> Iterator[VideoFrame]:
-    """Yield the pictures that come out after a packet, or after the last; note an error."""
+    """Yield the pictures that come out after a packet, or at the end for None; note an error."""
     try:
         yield from context.decode(packet)
     except DECODE_ERRORS as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 MODEL_COLOURS = (0, 5, 2, 3, 4, 7)
-"""Indices of the colours of models: the model asked blue, one beside it vermilion."""
+"""Indices of the colours of models, in order: the first is blue, the second vermilion."""
 STROKES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), "-.")
 """Strokes of the lines of models, in the order of use."""
 COLUMN_LABELS = {
@@ -59,31 +59,31 @@ def check_rows(rows: pd.DataFrame, columns: Sequence[str]) -> None:
 
 
 def models_in(rows: pd.DataFrame) -> list[str]:
-    """Return the models of a table in their order; [""] if it does not tell them apart."""
+    """Return the models of a table in their order; [""] if it has no column `model`."""
     if "model" in rows.columns:
         return list(dict.fromkeys(map(str, rows["model"])))
     return [""]
 
 
 def who_answered(rows: pd.DataFrame) -> str:
-    """Return who answered, for a figure's title: the models, and the method if it is one."""
+    """Return who answered, for a figure's title: the models, and the method if all share one."""
+    models = " and ".join(models_in(rows))
     methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else []
-    return ": ".join(
-        filter(None, (" and ".join(models_in(rows)), methods[0] if len(methods) == 1 else ""))
-    )
+    method = methods[0] if len(methods) == 1 else ""
+    return ": ".join(filter(None, (models, method)))
 
 
 def model_look(index: int) -> Look:
-    """Return the look of a model, where every series is another model."""
+    """Return the look of a model in a figure in which each series is a model."""
     colour = categorical(MODEL_COLOURS[index % len(MODEL_COLOURS)])
     return Look(colour, MARKERS[index % len(MARKERS)], STROKES[index % len(STROKES)], index == 0)
 
 
 def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     """Return the look of a method and a model; a method looks the same in every figure."""
-    everything = list(dict.fromkeys([*METHOD_ORDER, *methods]))
-    turn, place = divmod(everything.index(method), len(MARKERS))
-    # The ninth method has the first one's colour, not its marker.
+    known_methods = list(dict.fromkeys([*METHOD_ORDER, *methods]))
+    turn, place = divmod(known_methods.index(method), len(MARKERS))
+    # The ninth method has the colour of the first, but another marker.
     marker = MARKERS[(place + turn) % len(MARKERS)]
     return Look(categorical(place), marker, STROKES[model_index % len(STROKES)], model_index == 0)
 
@@ -145,8 +145,8 @@ def draw_means(
         ax: Axes to draw on.
         rows: The table.
         axes: The columns of x and of y.
-        looks: How series are drawn.
-        apart: How far apart intervals stand, as a share of the least distance of places on x.
+        looks: How series are drawn: the arguments that `with_series` returned.
+        apart: How far apart intervals stand, as a share of the least distance between values of x.
         **options: Further arguments of `seaborn.pointplot`.
     """
     import seaborn as sns
@@ -163,9 +163,9 @@ def draw_means(
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
-    """Return what seaborn takes as `errorbar`: the interval, clustered.
+    """Return the function for seaborn's `errorbar` that returns the clustered interval of a mean.
 
-    seaborn calls it with the values of each point. Their index tells of which clusters they are.
+    seaborn calls it with the values of each point. Their index tells to which clusters they belong.
 
     Args:
         clusters: The cluster of each row of the table that is drawn, such as its video.
@@ -173,15 +173,17 @@ def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tup
     """
 
     def bounds(values: pd.Series) -> tuple[float, float]:
-        of_rows = clusters[values.index].astype(str).tolist()
-        found = interval(values.to_numpy(float), of_rows, are_shares=column in SHARES)
-        return found.low, found.high
+        names = clusters[values.index].astype(str).tolist()
+        mean = interval(values.to_numpy(float), names, are_shares=column in SHARES)
+        return mean.low, mean.high
 
     return bounds
 
 
 def cluster_of(rows: pd.DataFrame) -> str:
-    """Return the column of what is asked about at every duration: worlds have a `seed`.
+    """Return the column whose values are the clusters: `seed` for worlds, otherwise `video`.
+
+    The videos of one world at several durations share its seed.
 
     Raises:
         InputError: The table has no column `video`.
@@ -193,7 +195,7 @@ def cluster_of(rows: pd.DataFrame) -> str:
 
 
 def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean") -> str:
-    """Return what the intervals of means are; that there are none, if each has a single video.
+    """Return a note that says what the intervals of means are, or why there are none.
 
     Args:
         rows: The table that the means were made from.
@@ -226,7 +228,7 @@ def short_count(value: float, _position: object = None) -> str:
 def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
     """Label the y axis and scale it: scores from 0 to 1, tokens logarithmic and in short numbers.
 
-    Call it after seaborn drew: the means on a logarithmic axis would be geometric ones.
+    Call it after seaborn has drawn: on a logarithmic axis, seaborn would draw geometric means.
 
     Args:
         ax: Axes that hold the data.
@@ -243,8 +245,8 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
         return
     ax.set_yscale("log")
     low, high = ax.get_ylim()
-    wider = max(1.0, LEAST_SPAN * low / high) ** 0.5
-    ax.set_ylim(low / wider, high * wider)
+    margin = max(1.0, LEAST_SPAN * low / high) ** 0.5
+    ax.set_ylim(low / margin, high * margin)
     count_decades(ax.yaxis, is_fine=high / low < 200)
 
 

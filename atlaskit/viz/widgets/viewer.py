@@ -3,9 +3,9 @@
     Channel                                 sends summaries, steps and requested images of runs
     TraceViewer                             the widget
 
-It shows the same steps as the exported page (`walk`), with the same scripts. A channel has threads
-of its own, so that the first steps of a run of thousands of events arrive at once, and the rest in
-batches. Images of a step that is no longer shown are not drawn. None is held here.
+The widget shows the same steps as the exported page (`walk`), with the same scripts. A channel has
+threads of its own, so that the first steps of a run of thousands of events arrive at once, and the
+rest in batches. Images of a step that is no longer shown are not drawn. Drawn images are not kept.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ from atlaskit.viz.walk.steps import steps, summarize
 from atlaskit.viz.widgets.bridge import Debouncer, IsLatest, PageOwner
 
 MAX_STEPS = 20_000
-FIRST_BATCH, BATCH = 50, 500
-"""Steps in the first message, which is small so that it arrives soon, and in each further one."""
+FIRST_BATCH = 50
+"""Steps in the first message, which is small so that it arrives soon."""
+BATCH = 500
+"""Steps in each further message."""
 MAX_IMAGE_BYTES = 500_000
 MAX_REQUESTED = 16
 """Most images drawn for one request: those of a step, or of two side by side, and of the next."""
@@ -52,7 +54,7 @@ Send = Callable[..., None]
 
 
 class Channel:
-    """Sends runs, which have numbers, to a page."""
+    """Sends runs, each identified by a number, to a page."""
 
     def __init__(self, open_run: Callable[[int], RunSource], send: Send) -> None:
         """Prepare a channel.
@@ -75,7 +77,7 @@ class Channel:
                 jobs = self._step_jobs.pop(number, None) or Debouncer("steps")
                 self._step_jobs[number] = jobs
                 for oldest in list(self._step_jobs)[:-MAX_RUNS]:
-                    del self._step_jobs[oldest]  # its thread ends, once it has nothing more to send
+                    del self._step_jobs[oldest]  # its thread ends once nothing is left to send
                 jobs.submit(lambda is_latest: self._send_run(number, is_latest))
             case {"want": "pictures", "wanted": [*wanted]}:
                 pairs = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)]
@@ -88,9 +90,8 @@ class Channel:
             run = self._open_run(number)
             found = pictures(run)
             summary = summarize(run, found, MAX_STEPS)
-        except (
-            Exception
-        ) as error:  # a thread has no caller, and a trace from elsewhere may hold any number
+        except Exception as error:
+            # A thread has no caller to raise to, and a trace from elsewhere may hold any number.
             words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
             self._send({"is": "trouble", "run": number, "words": words})
             return
@@ -155,12 +156,12 @@ def _is_pair(value: object) -> bool:
 class TraceViewer(PageOwner):
     """A run to step through in a notebook: `TraceViewer(result)` as the last line of a cell.
 
-    It opens on the map of the run and ends on answer and evidence. Each step shows the images that
-    an agent saw, with the cells outlined that it acted on, its request and reply, and the changes
-    of evidence (M+) and dead zones (M−). Axes of time show the workers side by side. The arrow
-    keys, Home and End move between the steps, and Space plays them. Filters select the steps of one
-    agent, of one action, or about one evidence frame. A tree lists the explored regions by depth,
-    and each evidence frame links to the step that found it.
+    It opens on the map of the run and ends on the answer and its evidence. Each step shows the
+    images that an agent saw, with outlines around the cells that it acted on, its request and
+    reply, and the changes of evidence (M+) and dead zones (M−). Time axes show the workers side by
+    side. The arrow keys, Home and End move between the steps, and Space plays them. Filters select
+    the steps of one agent, of one action, or about one evidence frame. A tree lists the explored
+    regions by depth, and each evidence frame links to the step that found it.
 
     Images are drawn when their step is shown. The interactive widget needs a running kernel;
     elsewhere, as on GitHub, the notebook shows the static display of a result.
@@ -169,7 +170,7 @@ class TraceViewer(PageOwner):
         runs: The run, or the two runs.
 
     Examples:
-        >>> viewer = ak.widgets.TraceViewer(result)  # it is shown where it ends a cell
+        >>> viewer = ak.widgets.TraceViewer(result)  # shown if this is the last line of a cell
     """
 
     page = "viewer"
@@ -189,8 +190,8 @@ class TraceViewer(PageOwner):
             other: A second run of the same question, shown beside the first.
             video: The video, or its file, that images are drawn from, for a trace or a file; a
                 result has its own. Without a video, images are read from the cache.
-            cache: Where images are cached; by default that of a result, otherwise that of the
-                video, or the default one.
+            cache: Where images are cached; by default the cache of the result, otherwise that of
+                the video, or else the default one.
 
         Raises:
             InputError: A file holds no run, or the two runs have different questions.
@@ -200,12 +201,12 @@ class TraceViewer(PageOwner):
         self.runs: tuple[RunSource, ...] = (open_run(run, video, cache),)
         if other is not None:
             self.runs += (open_run(other, video, cache),)
-        asked = set[tuple[str, tuple[str, ...]]]()
+        questions = set[tuple[str, tuple[str, ...]]]()
         for source in self.runs:
             if source.question is not None:
-                asked.add((source.question.text, source.question.choices))
-        if len(asked) > 1:
-            texts = " and ".join(f"{text!r:.80}" for text, _ in sorted(asked))
+                questions.add((source.question.text, source.question.choices))
+        if len(questions) > 1:
+            texts = " and ".join(f"{text!r:.80}" for text, _ in sorted(questions))
             raise InputError(f"Two runs must have the same question; got {texts}.")
         self._channel = Channel(lambda number: self.runs[number], self.send)
 
