@@ -32,8 +32,8 @@ WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
     "TALLY": write.tally,
     "SUM": write.summary,
 }
-CATEGORIES = tuple(WRITERS)[:8]
-"""The categories of questions if the caller names none."""
+CATEGORIES = ("S2O", "S2A", "OCR", "O3O", "SSS", "COUNT", "T2O", "WHEN")
+"""The categories of questions if the caller names none. Their order is frozen."""
 ABSENTS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
     "WHEN": write.when_never,
     "OCR": write.text_never,
@@ -46,7 +46,7 @@ NOT = "NOT-"
 RECURRING = "WHENS"
 """The category of the questions of `write_recurring`."""
 MAX_TRIES = 30
-"""Number of drafts of a category that may repeat known questions before it counts as used up."""
+"""Most drafts for one question. If all repeat known questions, its category is used up."""
 
 
 def write_questions(
@@ -94,8 +94,8 @@ def write_questions(
 def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, ...]:
     """Return a when-question of several intervals about each object that appears again.
 
-    An object that appears more often than an answer can have intervals is left out. No draw is
-    made, so these questions change none that `write_questions` draws.
+    An object that appears more often than an answer can have intervals is left out. No random
+    number is drawn, so the questions of `write_questions` do not change.
 
     Args:
         script: The script to ask about.
@@ -106,16 +106,16 @@ def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, .
         if event.name in names:
             spans.setdefault(event.name, []).append((event.start_s, event.end_s))
     questions = list[Question]()
-    for name, of_name in spans.items():
-        if not 1 < len(of_name) <= MOST_ANSWERED:
+    for name, appearances in spans.items():
+        if not 1 < len(appearances) <= MOST_ANSWERED:
             continue
         question = Question(
             f"When is {with_article(name)} on screen, each time that it appears?",
             kind="when",
-            answer=tuple(of_name),
+            answer=tuple(appearances),
             id=f"atlasworld-{script.seed}-several-{len(questions):03d}",
             category=RECURRING,
-            positions_s=tuple(of_name),
+            positions_s=tuple(appearances),
         )
         questions.append(question)
     return tuple(questions)
@@ -125,8 +125,8 @@ def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, .
     """Return up to `count` questions about objects and words that a script lacks.
 
     Their texts look like those of other questions, so only the video tells them apart. The true
-    answer is that it is not there, or 0 for a count. The draws use a random stream of their own, so
-    the questions of `write_questions` do not change.
+    answer is ABSENT, or 0 for a count. The draws use a random stream of their own, so the questions
+    of `write_questions` do not change.
 
     Args:
         script: The script to ask about.
@@ -172,7 +172,10 @@ def _new_question(
 
 
 def _shuffled(draft: Question, id: str, category: str, rng: random.Random) -> Question:
-    """Return a draft with its id and category, and its choices in random order."""
+    """Return a draft with its id and category, and its choices in random order.
+
+    The first choice of a draft is the right one.
+    """
     order = rng.sample(range(len(draft.choices)), len(draft.choices))
     return Question(
         draft.text,

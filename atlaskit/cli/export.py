@@ -25,6 +25,7 @@ EXAMPLES = """examples:
 
 
 SUFFIXES = tuple(dict.fromkeys(Path(f"x{ending}").suffix for ending in ENDINGS))
+"""The last suffix of each ending, once each: "observations.csv" counts as ".csv"."""
 
 
 def add_export_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -109,24 +110,25 @@ def check_export(options: argparse.Namespace, path: Path | None) -> None:
 def _export(options: argparse.Namespace) -> int:
     check_export(options, options.out)
     cache = Cache(options.cache)
-    videos = [open_video(each, cache=cache) for each in (*options.video, *options.notes)]
-    only = None
-    if len(options.video) == 1:
-        only = videos[0]
-    found = list[Any]()
+    videos = [open_video(name, cache=cache) for name in options.video]
+    noted_videos = [open_video(name, cache=cache) for name in options.notes]
+    only_video = None
+    if len(videos) == 1:
+        only_video = videos[0]
+    contents = list[Any]()
     for path in options.what:
-        found += _passages(path, only, options.recorded_at, options.traces)
-    for video in videos[len(options.video) :]:
-        found += GridExplorer(video, cache=cache).passages
-    if not found:
+        contents += _passages(path, only_video, options.recorded_at, options.traces)
+    for video in noted_videos:
+        contents += GridExplorer(video, cache=cache).passages
+    if not contents:
         raise InputError(
             "Name what to export: a saved result, a table of evaluate, a file of passages, or "
             "--notes VIDEO."
         )
     export(
-        found,
+        contents,
         options.out,
-        videos=videos,
+        videos=[*videos, *noted_videos],
         recorded_at=options.recorded_at,
         clips=options.clips,
         cache=cache,
@@ -138,9 +140,10 @@ def _export(options: argparse.Namespace) -> int:
 def _passages(
     path: Path, video: Video | None, recorded_at: str | None, traces: Path | None
 ) -> list[Any]:
-    """Return what a file holds: the passages of a result or of a file, or a table of `evaluate`."""
+    """Return what a file holds: a table of `evaluate`, a result's passages, or other passages."""
     if path.suffix.lower() in TABLES and path.with_name(f"{path.name}.json").exists():
         rows = tables.load(path)
+        # A run that a table names must lie in its folder: `own_trace` raises if it does not.
         for trace in rows.get("trace", ()):
             if isinstance(trace, str) and trace:
                 tables.own_trace(trace, traces or path.parent)

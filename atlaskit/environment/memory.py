@@ -33,7 +33,7 @@ class Evidence:
         InputError: The confidence lies outside [0, 1], or the timestamp outside the cell.
     """
 
-    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012  # how traces read it
+    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012  # for reading traces
     timestamp_s: float
     start_s: float
     """Start of the cell in seconds."""
@@ -109,7 +109,7 @@ class Scratchpad:
         if len(self.items) <= count:
             return self
         positions = sorted(
-            range(len(self.items)), key=lambda place: (-self.items[place].confidence, -place)
+            range(len(self.items)), key=lambda index: (-self.items[index].confidence, -index)
         )
         surest = map(self.items.__getitem__, sorted(positions[:count]))
         return replace(self, items=tuple(surest))
@@ -140,7 +140,7 @@ class Scratchpad:
 
 @dataclass(frozen=True)
 class Gap:
-    """An interval without evidence, between two items or an item and an end of the video."""
+    """An interval without evidence, before, between or after the items in what is searched."""
 
     start_s: float
     end_s: float
@@ -271,8 +271,8 @@ class DeadZones:
 
 
 FINE_ENOUGH = 1.25
-"""A part that was seen at up to this multiple of a step counts as seen at the step, since another
-look would show hardly anything new."""
+"""Parts shown at up to this multiple of a step count as seen at the step, since another look would
+show hardly anything new."""
 
 
 @dataclass(frozen=True)
@@ -290,18 +290,17 @@ class Seen:
         first = bisect_right(self.parts, start_s, key=lambda part: part[1])
         last = bisect_left(self.parts, end_s, key=lambda part: part[0])
         parts = list[tuple[float, float, float]]()
-        known = list[Span]()
+        finer = list[Span]()
         for a, b, step in self.parts[first:last]:
             if step <= step_s:
-                known.append((a, b))
+                finer.append((a, b))
                 parts.append((a, b, step))
                 continue
             if a < start_s:
                 parts.append((a, min(b, start_s), step))
             if end_s < b:
                 parts.append((max(a, end_s), b, step))
-        finer = DeadZones().add_all(known)
-        for a, b in finer.outside(start_s, end_s):
+        for a, b in DeadZones().add_all(finer).outside(start_s, end_s):
             parts.append((a, b, step_s))
         before = self.parts[:first]
         after = self.parts[last:]
@@ -309,7 +308,7 @@ class Seen:
         return Seen((*before[:-1], *changed, *after[1:]))
 
     def at(self, step_s: float) -> DeadZones:
-        """Return the intervals that were seen at a step or finer."""
+        """Return the intervals seen at a step or finer; DeadZones serves as a set of intervals."""
         limit_s = FINE_ENOUGH * step_s
         return DeadZones().add_all((a, b) for a, b, step in self.parts if step <= limit_s)
 
@@ -319,7 +318,7 @@ class Seen:
 
 
 def _joined(parts: Iterable[tuple[float, float, float]]) -> Iterator[tuple[float, float, float]]:
-    """Yield parts in order of time, those of one step that touch as one."""
+    """Yield parts in order of time, with those joined that touch and have the same step."""
     last: tuple[float, float, float] | None = None
     for start_s, end_s, step_s in parts:
         if last is not None and last[1] == start_s and last[2] == step_s:

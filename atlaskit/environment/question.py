@@ -21,9 +21,9 @@ Span = tuple[float, float]
 Spans = tuple[Span, ...]
 """Several half-open intervals in seconds."""
 Answered = int | Span | Spans | str
-"""Value of an answer: the index of a choice, a count, an interval or several, or text; ABSENT."""
+"""Value of an answer: the index of a choice, a count, an interval, several or none, or text."""
 ABSENT: Spans = ()
-"""The answer that nothing in the video fits the question. The same answer to a count is 0."""
+"""The answer that nothing in the video fits the question. To a count, that answer is 0."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Question:
     misleading_subtitle: bool = field(default=False, kw_only=True)
     """Whether a subtitle line suggests a wrong answer."""
     several: bool = field(default=False, kw_only=True)
-    """Whether a when-question asks for one or more intervals, and not for exactly one.
+    """Whether the answer to a when-question may be several intervals.
 
     An answer of more than one interval makes it True."""
     may_be_absent: bool | None = field(default=None, kw_only=True)
@@ -114,7 +114,7 @@ class Question:
 
     @property
     def can_be_absent(self) -> bool:
-        """Whether ABSENT is an answer to it."""
+        """Whether a model may answer ABSENT: `may_be_absent`, or its default if that is None."""
         if self.may_be_absent is None:
             return self.kind == "when" or self.answer == ABSENT
         return self.may_be_absent
@@ -194,7 +194,7 @@ class Question:
     def in_words(self, answered: Answered) -> str:
         """Return an answer as text: a choice by its text, an interval as "1.00–2.50 s".
 
-        Several intervals are separated by commas.
+        Several intervals are separated by commas. ABSENT is "not in the video".
         """
         match answered:
             case ():
@@ -207,12 +207,11 @@ class Question:
 
     def _check_answer(self, role: str, value: Answered) -> None:
         """Raise InputError unless a value fits the kind; its role is "answer" or "prediction"."""
+        count = len(self.choices)
         match self.kind, value:
             case "choice" | "open" | "when" | "summary", ():
                 return
-            case "choice", int(index) if not isinstance(value, bool) and 0 <= index < len(
-                self.choices
-            ):
+            case "choice", int(index) if not isinstance(value, bool) and 0 <= index < count:
                 return
             case "count", int(number) if not isinstance(value, bool) and number >= 0:
                 return
@@ -223,7 +222,7 @@ class Question:
             ):
                 return
         form = {
-            "choice": f"the index of one of {len(self.choices)} choices",
+            "choice": f"the index of one of {count} choices",
             "count": "an integer of at least 0",
             "when": "an interval (start_s, end_s) in seconds, or a list of such intervals",
         }.get(self.kind, "text")
@@ -243,7 +242,7 @@ class Question:
             "positions_s": list(map(list, self.positions_s)),
             "misleading_subtitle": self.misleading_subtitle,
         }
-        # Earlier records lack these fields.
+        # Earlier records lack these fields, so records with their defaults lack them too.
         if self.several:
             row["several"] = True
         if self.may_be_absent is not None:
@@ -277,7 +276,7 @@ class Question:
 def as_question(
     question: str | Question, choices: Sequence[str] | None, kind: Kind | None
 ) -> Question:
-    """Return a `Question`, made from a text where one is given.
+    """Return a `Question` unchanged, or make one from its text.
 
     Args:
         question: A question, or its text.
@@ -285,7 +284,7 @@ def as_question(
         kind: Kind for a text; None means "choice" with choices, "open" without.
 
     Raises:
-        InputError: A `Question` comes together with choices or a kind, or a choice is there twice.
+        InputError: A `Question` comes together with choices or a kind, or two choices are equal.
     """
     if isinstance(question, Question):
         if choices is not None or kind is not None:
@@ -301,8 +300,8 @@ def as_question(
 def check_distinct(choices: Sequence[str]) -> None:
     """Raise InputError if a person gives the same choice twice.
 
-    `Question` itself takes equal choices, since published benchmarks have them: their answer is an
-    index.
+    `Question` itself accepts equal choices, since published benchmarks have them and give the
+    answer as an index.
     """
     seen = list[str]()
     for choice in choices:
@@ -329,7 +328,7 @@ def _is_interval(span: Any) -> bool:
 
 
 def as_answered(answer: Any) -> Any:
-    """Return lists of intervals as tuples, and any other value unchanged."""
+    """Return an answer with its lists as tuples, and any other value unchanged."""
     if not isinstance(answer, list | tuple):
         return answer
     spans = list[Any]()
@@ -339,7 +338,7 @@ def as_answered(answer: Any) -> Any:
 
 
 def _tuples_as_lists(answer: Any) -> Any:
-    """Return tuples of intervals as lists, for JSON, and any other value unchanged."""
+    """Return an answer with its tuples as lists, for JSON, and any other value unchanged."""
     if not isinstance(answer, tuple):
         return answer
     spans = list[Any]()

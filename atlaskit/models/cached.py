@@ -1,8 +1,7 @@
-"""`Cached`: looks a reply up before it asks the model; caches replies, and failures for replays;
-makes their keys. `CallLog` lists the calls of a run, with their times.
+"""`Cached` looks a reply up before it asks the model; `CallLog` lists the calls of a run.
 
-A failed call has no reply, so the next run makes the call again. How it failed is cached too, under
-another key, and only replays read it.
+A failed call has no reply, so the next run makes the call again. The failure is cached too, under
+another key, but only replays read it. The keys of both are made here.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Cached:
             replay: Never call the model.
 
         Raises:
-            InputError: If `sample` is no integer from 0, or the cache of a replay is refreshing.
+            InputError: If `sample` is no integer of at least 0, or a replay's cache is refreshing.
         """
         check_whole("sample", sample, least=0)
         if cache.is_refreshing and replay:
@@ -73,16 +72,17 @@ class Cached:
         self.cache = cache
         self.sample = sample
         self.replay = replay
-        self._found = cache
-        if cache.is_refreshing:  # only new replies are served
-            self._found = Cache(None)
-        self._answering: Any = None
-        if hasattr(model, "answered"):  # `ak.VLM` sees which model answers
-            self._answering = model
+        self._lookup = cache
+        if cache.is_refreshing:  # stored replies are not looked up, only those of this run
+            self._lookup = Cache(None)
+        self._vlm: Any = None
+        if hasattr(model, "answered"):  # an `ak.VLM` knows which model answers in its place
+            self._vlm = model
             self._history = self._stored_history()
             answered = self._substitute()
-            if answered is None and self._history:  # their key names it
-                self._answering.answered = self._history[-1]
+            if answered is None and self._history:
+                # Nobody has answered yet. Replies are looked up under who answered last time.
+                self._vlm.answered = self._history[-1]
             elif answered is not None and (answered or self._history):
                 self._note(answered)
 
@@ -96,7 +96,7 @@ class Cached:
             Unrecorded: In a replay, if neither a reply nor a failure is cached.
         """
         request = replace(request, sample=self.sample + request.sample)
-        key, *other_keys = (reply_key(self.model, request, name) for name in self._names())
+        key, *other_keys = (reply_key(self.model, request, name) for name in self._counted_models())
         live_replies = list[Reply]()
         cached_replies = list[Reply]()
         max_attempts = control.get("max_attempts", MAX_ATTEMPTS)
@@ -109,9 +109,9 @@ class Cached:
             reply = self._call(request, key, control)
             live_replies.append(reply)
             entry = _entry(reply, self.name)
-            answered = reply.model if self._answering and reply.is_substitute else ""
+            answered = reply.model if self._vlm and reply.is_substitute else ""
             own_key = reply_key(self.model, request, answered)
-            if own_key != key:  # another model than `key` is about
+            if own_key != key:  # another model answered than the one that `key` names
                 self.cache.put(own_key, entry)
                 return Transient(entry)
             if self.cache.is_refreshing:
@@ -119,6 +119,7 @@ class Cached:
             return entry
 
         def is_usable(entry: bytes) -> bool:
+            """Return whether an entry holds a reply that fits the schema; keep that reply."""
             with suppress(ValueError):  # an imported cache may hold anything
                 reply = read_reply_entry(entry, self.name)
                 answer = request.schema.model_validate_json(reply.text)
@@ -132,22 +133,22 @@ class Cached:
             is_late = deadline_s is not None and now_s() >= deadline_s
             return is_late or (cancel is not None and cancel.is_set())
 
-        entries = (self._found.get(other) for other in other_keys)
+        entries = (self._lookup.get(other) for other in other_keys)
         if not any(entry is not None and is_usable(entry) for entry in entries):
-            self._found.remember(key, make_entry, fits=is_usable, go_on=is_over)
+            self._lookup.remember(key, make_entry, fits=is_usable, go_on=is_over)
         return live_replies[0] if live_replies else cached_replies[-1]
 
-    def _names(self) -> list[str]:
+    def _counted_models(self) -> list[str]:
         """Return the models whose replies count: the one that answers, or those that alternate.
 
         The name "" stands for the model that was asked for.
         """
-        if not self._answering:
+        if not self._vlm:
             return [""]
-        each_once = list(dict.fromkeys(self._history))
-        if len(each_once) < len(self._history):
-            return each_once
-        return [self._answering.answered or ""]
+        distinct = list(dict.fromkeys(self._history))
+        if len(distinct) < len(self._history):  # a model came back, so they alternate
+            return distinct
+        return [self._vlm.answered or ""]
 
     def _stored_history(self) -> list[str]:
         """Return the models that answered at this address, in order of time."""
@@ -159,20 +160,23 @@ class Cached:
         return [name for name in stored if isinstance(name, str)]
 
     def _note(self, answered: str) -> None:
-        """Add the model that answers to the history, unless a model in it has already come back."""
+        """Add the model that answers to the history, if that tells something new.
+
+        The first model that comes back shows that models alternate. After it, only models that are
+        not in the history are added.
+        """
         history = self._stored_history()
-        is_new = answered not in history or len(set(history)) == len(history)
-        if is_new and history[-1:] != [answered]:
+        is_news = answered not in history or len(set(history)) == len(history)
+        if is_news and history[-1:] != [answered]:
             history = [*history, answered][-MOST_ANSWERING:]
             self.cache.put_json(self._answered_key(), history)
         self._history = history
 
     def _answered_key(self) -> str:
-        model = self._answering
-        return ANSWERED.key(address=model.base_url, model=self.name)
+        return ANSWERED.key(address=self._vlm.base_url, model=self.name)
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
-        """Call the model; cache how the call failed if it does, and who answers if that is new."""
+        """Call the model. Cache the failure, if any, and who answers, if that changed."""
         before = self._substitute()
         try:
             return self.model.complete(request, **control)
@@ -187,10 +191,13 @@ class Cached:
                 self._note(answered)
 
     def _substitute(self) -> str | None:
-        """Return the model that answers in place of the one that is asked, as `ak.VLM` sees it."""
-        if not self._answering:
+        """Return the model that answers in place of the one that is asked: `ak.VLM.answered`.
+
+        It is "" if the model that is asked answers itself, and None if that is not known.
+        """
+        if not self._vlm:
             return None
-        answered: str | None = self._answering.answered
+        answered: str | None = self._vlm.answered
         return answered
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
@@ -207,7 +214,7 @@ class Cached:
 
 
 def _entry(reply: Reply, name: str) -> bytes:
-    """Return the entry of a reply. The model that it names is left out if it is the one asked."""
+    """Return the cache entry of a reply. It names the model only if that is not the one asked."""
     parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
     if reply.model != name:
         parts["model"] = reply.model
@@ -215,7 +222,7 @@ def _entry(reply: Reply, name: str) -> bytes:
 
 
 def _limited(usage: Usage, max_attempts: int) -> Usage:
-    """Return the recorded usage with no more calls than this call may make: budgets are hard."""
+    """Return recorded usage with at most `max_attempts` calls, so that no budget is exceeded."""
     return replace(usage, calls=min(usage.calls, max_attempts))
 
 
@@ -224,7 +231,7 @@ def read_reply_entry(entry: bytes, name: str = "") -> Reply:
 
     Args:
         entry: The entry.
-        name: The model that was asked; an entry names its model if that is another one.
+        name: The model that was asked. It is the model of an entry that names none.
 
     Raises:
         ValueError: If the entry is not a reply. An imported cache may hold any bytes.
@@ -251,7 +258,7 @@ def read_reply_entry(entry: bytes, name: str = "") -> Reply:
 
 
 def failed_entry(error: ModelError) -> dict[str, Any]:
-    """Return what the cache holds of a failure."""
+    """Return the cache entry of a failure."""
     entry: dict[str, Any] = {
         "kind": type(error).__name__,
         "told": str(error),
@@ -276,7 +283,7 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
 
 
 def recorded_failure(cache: Cache, key: str) -> ModelError | None:
-    """Return the error that a call ended with when it was recorded, by its reply's key."""
+    """Return the recorded failure of a call, by the key of the reply that it would have had."""
     entry = cache.get(failure_key(key))
     if entry is None:
         return None
@@ -293,16 +300,20 @@ ANSWERED = Kind("answered", 1, is_json((str, list)))
 occurs twice, the models alternate behind a router, and replies of all of them count. Otherwise only
 replies of the last one count."""
 MOST_ANSWERING = 16
+"""Most names in the entry of ANSWERED; the latest are kept."""
 
 
 def reply_key(model: Model, request: Request, answered: str = "") -> str:
     """Return the cache key of a model's reply: the hash of everything the reply depends on.
 
-    An image is represented by its own key. Left out: the endpoint's address (except for a name that
-    many servers use, where it is one of the parameters), credentials, time-outs, number of attempts
-    and the way images and schema are sent, since they only transport the request; the caller's
-    limit on the length of an answer, since only whole answers are cached; role and step, which the
-    model never sees; and the facts, which repeat the messages.
+    An image is represented by its own key. Left out are:
+
+    * the endpoint's address, credentials, time-outs, the number of attempts and the way in which
+      images and the schema are sent, since they only transport the request. If many servers use
+      the model's name, the address is one of the parameters;
+    * the caller's limit on the length of an answer, since only whole answers are cached;
+    * role and step, which the model never sees;
+    * the facts, which repeat the messages.
 
     Args:
         model: The model that is asked.
@@ -331,7 +342,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
 
 
 def _part_key(part: str | Image) -> str | dict[str, str]:
-    """Return what stands for a part of a message in a key: a text itself, the key of an image."""
+    """Return what stands for a message's part in a key: the text itself, or the image's key."""
     return part if isinstance(part, str) else {"image": part.key}
 
 
@@ -362,22 +373,21 @@ PER_VIDEO_STEPS = frozenset(
         "consolidate",
     }
 )
-"""Steps whose calls depend on the video alone, in all methods: the cache has them for the next
-question, and they are paid once a video. A method that makes such calls adds their steps here."""
+"""Steps of all methods whose calls depend on the video alone. The next question finds their replies
+in the cache, so they are paid for once a video. A method with such calls adds their steps here."""
 
 
 @dataclass(frozen=True)
 class Call:
     """One call, answered or failed.
 
-    Its fields are flat, because pandas makes the columns of a table from them. The counts are those
-    of `Usage`, what the call cost when it was made; the times are those of `Transit`, how long it
-    took now.
+    The fields are flat, because pandas makes the columns of a table from them. Those of `Usage` say
+    what the call cost when it was made, and those of `Transit` how long it took now.
     """
 
     role: Role
     step: str
-    """Which call of the role it is: task, probe, step, review or decision; or that of a method."""
+    """What the call is for: task, probe, step, review or decision, or a step of another method."""
     calls: int
     prompt_tokens: int
     cached_tokens: int
@@ -392,8 +402,9 @@ class Call:
     wall_s: float
     sent_bytes: int
     began_s: float
-    """When the call began, in seconds of this run; it ended `ended_s`."""
+    """When the call began, in seconds since the start of the run."""
     ended_s: float
+    """When the call ended, in seconds since the start of the run."""
     live: bool
     """Whether the model was called now."""
     failure: str
@@ -409,12 +420,12 @@ class Call:
     def of(
         cls, request: Request, outcome: Reply | ModelError, began_s: float, ended_s: float
     ) -> Call:
-        """Return the call of a request, from what came of it and when it ran."""
-        counts: dict[str, Any] = {**vars(outcome.usage), **vars(outcome.transit)}
+        """Return the call of a request, from its outcome and its times."""
+        measures: dict[str, Any] = {**vars(outcome.usage), **vars(outcome.transit)}
         return cls(
             request.role,
             request.step,
-            **counts,
+            **measures,
             began_s=began_s,
             ended_s=ended_s,
             live=outcome.live,

@@ -4,13 +4,13 @@ Contents:
     `Dialect`, `DIALECTS`: what may be sent to an endpoint; whatever is not declared is left out.
     `dialect_named`, `dialect_of`, `dialect_of_host`: which one an endpoint speaks.
     `build_payload`: the JSON body of a request in a dialect: messages, images, schema, grammar.
-    `adapted`, `room_left`: what to change after an error that says what the endpoint refuses. The
-        change is another dialect, which the client keeps as long as it lives; a shorter answer
-        beside one long prompt is for that call alone. No request is sent to try something out, and
-        nothing learned outlives the run. A lasting need of an endpoint is declared with the option
-        that the warning prints.
+    `adapted`, `room_left`: what to change after an error that says what the endpoint refuses.
+        `adapted` returns another dialect, which the client keeps as long as it lives. `room_left`
+        returns a shorter limit on the answer beside a long prompt, for that call alone. No request
+        is sent to try something out, and nothing learned outlives the run: a warning prints the
+        option that declares it for later runs.
 
-`completion` reads what comes back. Knows nothing of connections and retries.
+`completion` reads what comes back. This module knows nothing of connections and retries.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Dialect:
     thinks: bool = False
     """Whether every model behind it thinks before it answers."""
     words_too: bool = False
-    """Whether the prompt also describes the schema, since the endpoint may ignore the field."""
+    """Whether the prompt also describes the schema, since its field may be ignored."""
     repeats: int | None = 1_999
-    """Largest bound on a length that its grammars take; None: any. llama.cpp refuses longer ones
-    since November 2025, and what is behind a gateway is unknown."""
+    """Largest bound on a length that the endpoint's grammars take; None: any. llama.cpp has refused
+    larger ones since November 2025, and it may be what is behind a gateway."""
     omits: tuple[str, ...] = ()
     """Fields that are left out of every request. Without `response_format`, the prompt describes
     the schema; without `uuid`, images have no names."""
@@ -89,10 +89,10 @@ class Dialect:
         """The option of a command line that declares this dialect: "--dialect vllm,seed=false"."""
         usual = DIALECTS.get(self.name, HOSTED)
         words = [usual.name]
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name in OPTIONAL and value != getattr(usual, each.name):
-                words.append(f"{each.name}={_word(value)}")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in OPTIONAL and value != getattr(usual, field.name):
+                words.append(f"{field.name}={_word(value)}")
         return f"--dialect {','.join(words)}"
 
     def room(self, thinking: bool | None, family: Family) -> int:
@@ -107,7 +107,6 @@ class Dialect:
 
     def thinking_fields(self, thinking: bool | None, family: Family) -> Mapping[str, Any]:
         """Return the fields of a request that turn thinking on or off; {} to leave it as it is."""
-        may_think = family.thinks or family.name == "other"
         if thinking is None:
             return {}
         if thinking and family.no_thinking == NO_THINKING:
@@ -115,6 +114,7 @@ class Dialect:
         if thinking:
             return {}
         if self.no_thinking is not None:
+            may_think = family.thinks or family.name == "other"
             return self.no_thinking if may_think else {}
         if family.no_thinking:
             return family.no_thinking
@@ -141,8 +141,8 @@ OPTIONAL = frozenset(
         "image_names",
     }
 )
-"""The fields that words may set."""
-_DIALECT = TypeAdapter(Dialect)
+"""The fields that `dialect_named` and the option --dialect may set."""
+_DIALECT_ADAPTER = TypeAdapter(Dialect)
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True, repeats=None)
 OPENAI = Dialect(
     "openai",
@@ -192,15 +192,15 @@ OWNERS = {
     "library": "ollama",
     "organization_owner": "lmstudio",
 }
-"""Dialects of local servers, by the owner that their list of models names. "openai" is none:
-LiteLLM and other gateways say so of every model."""
+"""Dialects of local servers, by the owner that their list of models names. "openai" is missing,
+since LiteLLM and other gateways name it as the owner of every model."""
 ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "anthropic": {"type": "model", "display_name": str},
     "gemini": {"id": "models/", "owned_by": "google"},
     "mistral": {"capabilities": dict, "owned_by": "mistralai"},
     "openrouter": {"canonical_slug": str, "architecture": dict},
 }
-"""Dialects of services, by what an entry of their list holds: values, starts of values, types."""
+"""Dialects of services, by fields in an entry of their list: the type, or how the value begins."""
 HEADERS = {
     "x-litellm-version": "litellm",
     "x-litellm-call-id": "litellm",
@@ -228,7 +228,7 @@ def dialect_named(words: str) -> Dialect:
     try:
         if not values.keys() <= OPTIONAL:
             raise ValueError("no such field")
-        return _DIALECT.validate_python(vars(DIALECTS[name]) | values)
+        return _DIALECT_ADAPTER.validate_python(vars(DIALECTS[name]) | values)
     except ValueError as error:
         raise InputError(
             f"A dialect has no such field, or the field no such value: "
@@ -269,21 +269,19 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     if headers.get("server", "").lower() == "llama.cpp":
         return DIALECTS["llamacpp"]
     rows = list(entries(models))
-    entry: Mapping[str, Any] = rows[0][1] if rows else {}
-    for name, each in reversed(rows):
-        if name == model:
-            entry = each
+    first: Mapping[str, Any] = rows[0][1] if rows else {}
+    entry = next((each for name, each in rows if name == model), first)
     owner = entry.get("owned_by")
     if isinstance(owner, str) and owner in OWNERS:
         return DIALECTS[OWNERS[owner]]
     for name, signs in ENTRIES.items():
-        if all(_shows(entry.get(field), sign) for field, sign in signs.items()):
+        if all(_matches(entry.get(field), sign) for field, sign in signs.items()):
             return DIALECTS[name]
     return HOSTED
 
 
-def _shows(value: Any, sign: Any) -> bool:
-    """Return whether a value of an entry is of a type, or begins with a text."""
+def _matches(value: Any, sign: Any) -> bool:
+    """Return whether a value has a type, or begins with a text; the sign is one or the other."""
     if isinstance(sign, type):
         return isinstance(value, sign)
     return isinstance(value, str) and value.startswith(sign)
@@ -347,7 +345,8 @@ def build_payload(
         known: Keys of the images that the endpoint has. They are sent as a uuid if the dialect has
             `image_names`.
         max_tokens: Most tokens of the answer. None: those of the request.
-        is_forced: Whether a grammar of llguidance may write what the schema fixes (`Preset`).
+        is_forced: Whether llguidance may choose the tokens of what the schema fixes; see
+            `Preset.no_forcing`.
     """
     if IMAGE_NAMES in dialect.omits:
         dialect = replace(dialect, image_names=False)
@@ -372,7 +371,8 @@ def build_payload(
     if dialect.ranks > 1 or dialect.counters:
         headers[SESSION] = conversation(request)
     if dialect.ranks > 1:
-        headers["X-data-parallel-rank"] = str(int(headers[SESSION][:8], 16) % dialect.ranks)
+        number = int(headers[SESSION][:8], 16)
+        headers["X-data-parallel-rank"] = str(number % dialect.ranks)
     refusable = list(sent)
     if dialect.image_names and keys:
         refusable.append(IMAGE_NAMES)
@@ -387,9 +387,10 @@ def build_payload(
 
 
 def conversation(request: Request) -> str:
-    """Return the name of a request's conversation: those that start with the same image share it.
+    """Return the name of a request's conversation. Requests with the same first image share one.
 
-    A request without images is known by its first two messages, the system's and the user's.
+    Requests without images share one if their first two messages are equal: the system's and the
+    user's.
     """
     start = repr([message.parts for message in request.messages[:2]])
     if request.images:
@@ -399,15 +400,15 @@ def conversation(request: Request) -> str:
 
 def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of all bodies. Of two values the later counts; objects are merged."""
-    fields: dict[str, Any] = {}
+    whole: dict[str, Any] = {}
     for body in bodies:
         for name, value in body.items():
-            before = fields.get(name)
+            before = whole.get(name)
             if isinstance(before, Mapping) and isinstance(value, Mapping):
-                fields[name] = merged(before, value)
+                whole[name] = merged(before, value)
             else:
-                fields[name] = value
-    return fields
+                whole[name] = value
+    return whole
 
 
 def sampling_parameters(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
@@ -474,7 +475,7 @@ def _unforced_grammar(schema: dict[str, Any]) -> str:
 
 
 def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -> Any:
-    """Return a schema without keywords that an endpoint refuses, if their value is larger."""
+    """Return a schema without the keywords whose value is larger than `above`."""
     if isinstance(schema, list):
         return [_without(keywords, part, above) for part in schema]
     if not isinstance(schema, dict):
@@ -498,7 +499,7 @@ def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict
 
 
 def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> list[dict[str, Any]]:
-    """Return a part of a message as the endpoint gets it; a clip perhaps as frames with times."""
+    """Return a message's part as the endpoint takes it: a clip as a video, or as timed frames."""
     if isinstance(part, str):
         return [{"type": "text", "text": part}]
     if not isinstance(part, Clip):
@@ -519,9 +520,9 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
 
 
 def _video_facts(clip: Clip) -> dict[str, Any]:
-    """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each.
+    """Return the times of a clip's frames as vLLM takes them: as numbers of frames at 1,000 fps.
 
-    A file that vLLM reads itself is sent with the number of frames to take, at equal steps.
+    For a file that vLLM reads itself, return how many frames to take, at equal steps.
     """
     if clip.url:
         return {"num_frames": len(clip.times_s), "fps": -1}
@@ -550,7 +551,7 @@ SCHEMA_NAMES = re.compile(
     r"|repetitions"
     r"|json (object|mode))\b"
 )
-"""Words of errors for the fields that hold the schema, beside their names."""
+"""Words of errors that mean the fields of the schema without naming them."""
 LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The other name of the field that limits an answer."""
 LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
@@ -558,16 +559,18 @@ LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) t
 NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
 CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
+"""Words of errors for the length of the context."""
 PROMPT = re.compile(
     r"(\d{1,12}) (?:tokens? )?"
     r"(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
     r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
     r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})"
 )
+"""Words of errors for the length of the prompt; one of the groups matches."""
 SUM = re.compile(r"(\d{1,12}) \+ \d{1,12} > (\d{1,12})")
-"""Anthropic's: "exceed context limit: 188240 + 21333 > 200000"."""
+"""Anthropic's words for both: "exceed context limit: 188240 + 21333 > 200000"."""
 FEWEST_TOKENS = 256
-"""A limit on an answer below this leaves no room for one."""
+"""Fewest tokens that leave room for an answer. No error lowers the limit further."""
 
 
 def room_left(failure: HttpFailure, limit: int) -> int | None:
@@ -589,7 +592,7 @@ def room_left(failure: HttpFailure, limit: int) -> int | None:
 
 
 def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | None:
-    """Return the dialect after a failure that names what the endpoint refuses; None if none does.
+    """Return the dialect to use after a failure that says what the endpoint refuses, or else None.
 
     Args:
         failure: The failure of a request.
@@ -601,7 +604,7 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
         return replace(dialect, stream=True)
     if not words or CONTEXT.search(words):
         return None
-    # Errors name the limit in many ways. The largest number below what was sent is tried.
+    # Errors state the limit in many ways: take the largest number below the limit that was sent.
     fewer = list[int]()
     for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words)):
         most = int(number) - bool(exclusive)
@@ -610,9 +613,9 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
     if LENGTH.search(words) and fewer:
         return replace(dialect, most_tokens=max(fewer))
     other = LENGTHS.get(dialect.length, "")
-    if other and _names(words, dialect.length) and (_names(words, other) or "extra" in words):
+    if other and _is_named(words, dialect.length) and (_is_named(words, other) or "extra" in words):
         return replace(dialect, length=other)
-    refused = [name for name in sent.optional if _names(words, name)]
+    refused = [name for name in sent.optional if _is_named(words, name)]
     if not refused:
         return None
     return replace(dialect, omits=(*dialect.omits, *refused))
@@ -630,7 +633,7 @@ def _words(failure: HttpFailure) -> str:
     return plain(failure.explanation.words)
 
 
-def _names(words: str, field: str) -> bool:
-    """Return whether an error's plain words name a field of a body."""
+def _is_named(words: str, field: str) -> bool:
+    """Return whether the plain words of an error name a field of a body."""
     is_schema = field in SCHEMA_FIELDS and SCHEMA_NAMES.search(words) is not None
     return is_schema or re.search(rf"\b{plain(field)}\b", words) is not None

@@ -18,7 +18,7 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.subtitles.text import decode_text
 
 SEPARATORS = (",", ";", "\t", "|")
-"""Possible separators of cells. If two divide the header into as many cells, the first is taken."""
+"""Possible separators of cells. If several give the header the most cells, the first is taken."""
 DECLARED = "sep="
 """Beginning of a first line that declares the separator for Excel."""
 
@@ -26,8 +26,9 @@ DECLARED = "sep="
 def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
     """Return (place, row) for each row of a CSV or TSV; a row maps the names of columns to cells.
 
-    The place has the number that a spreadsheet shows beside the row: the names of the columns are
-    row 1. Rows without text are left out, and so are columns without a name and text.
+    The place names the file and the number that a spreadsheet shows beside the row, from 1 for the
+    names of the columns. Rows without text are left out, and so are columns without a name and
+    text.
 
     Raises:
         InputError: The file cannot be read, has no names of columns, or a row has more cells than
@@ -40,14 +41,15 @@ def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
     if not any(names):
         raise InputError(f"{path} is empty: its first row names the columns.")
     _check_names(f"{path}, row {number}", names)
-    placed = list(islice(rows, limits.TABLE_ROWS + 1))
-    if len(placed) > limits.TABLE_ROWS:
+    numbered_rows = list(islice(rows, limits.TABLE_ROWS + 1))
+    if len(numbered_rows) > limits.TABLE_ROWS:
         raise InputError(f"{path} has more than {limits.TABLE_ROWS:,} rows.")
     width = len(names)
-    if len(placed) > 1:
-        width = max(width, min(len(cells) for _, cells in placed))
+    if len(numbered_rows) > 1:
+        # Where all of several rows are wider than the first, each ends in separators.
+        width = max(width, min(len(cells) for _, cells in numbered_rows))
     found = []
-    for number, cells in placed:
+    for number, cells in numbered_rows:
         place = f"{path}, row {number}"
         _check_cells(place, names, cells, width)
         named = {name: cell for name, cell in zip(names, cells, strict=False) if name}
@@ -72,14 +74,14 @@ def read_text(path: Path) -> str:
 
 
 def separator_of(text: str) -> tuple[str, str]:
-    """Return the separator of a table, and the table without a line that declares it."""
+    """Return the separator of a table, and the table without the line that declares it, if any."""
     first, _, rest = text.partition("\n")
     declared = first.rstrip("\r")
     if declared.startswith(DECLARED) and len(declared) == len(DECLARED) + 1:
         return declared[-1], rest
     header = next((line for line in text.splitlines() if line.strip()), "")
-    cuts = {each: len(next(csv.reader([header], delimiter=each), [])) for each in SEPARATORS}
-    return max(SEPARATORS, key=cuts.__getitem__), text
+    widths = {each: len(next(csv.reader([header], delimiter=each), [])) for each in SEPARATORS}
+    return max(SEPARATORS, key=widths.__getitem__), text
 
 
 def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -116,10 +118,7 @@ def _check_names(place: str, names: Sequence[str]) -> None:
 
 
 def _check_cells(place: str, names: Sequence[str], cells: Sequence[str], width: int) -> None:
-    """Raise InputError for a row with more cells than columns, or text in one without a name.
-
-    Where all rows are wider than the first, each ends in separators.
-    """
+    """Raise InputError for a row with more than `width` cells, or text in a column without name."""
     if len(cells) > width:
         raise InputError(
             f"{place} has {len(cells)} cells, and the table {width} columns: put a text that holds "

@@ -30,7 +30,7 @@ class Context:
     Attributes:
         videos: The videos that are known, by name.
         fps: Frames per second where no video is known.
-        recorded_at: When the recordings began, for formats of dates.
+        recorded_at: When the recordings began, for formats that have dates.
     """
 
     videos: Videos
@@ -46,7 +46,7 @@ class Context:
         """Return when the recording of a video began.
 
         Raises:
-            InputError: It is not known, or is no date and time with its time zone.
+            InputError: It is not known, or is no date and time with a time zone.
         """
         moment = self.recorded_at
         if isinstance(moment, Mapping):
@@ -79,7 +79,7 @@ class Format:
     name: str
     """The name of the format, for `form=`."""
     ending: str
-    """The ending of its file names, in small letters; the longest one that fits decides."""
+    """The ending of its file names, in lower case; the longest one that fits decides."""
     type: str
     """The media type."""
     write: Callable[[Sequence[Passage], Context], bytes]
@@ -87,10 +87,11 @@ class Format:
     lost: str
     """The fields of a passage that it does not keep."""
     is_of_one_video: bool = False
+    """Whether a file can hold the passages of one video only."""
 
 
 def _read_json(text: str, context: Context) -> list[Passage]:
-    """Return the passages of JSON: our own, or those of another program, by its form."""
+    """Return the passages of JSON. Its fields tell which program wrote it."""
     value = json_value(text)
     if isinstance(value, dict):
         if "atlaskit_passages" in value:
@@ -201,13 +202,13 @@ FORMATS = (
         "for other programs: less than a second",
     ),
 )
-"""The formats. The documentation lists, like `lost`, which fields each one does not keep."""
+"""All formats. The documentation repeats what each one does not keep, its `lost`."""
 ENDINGS = {each.ending: each for each in FORMATS}
 """The formats by the endings of their file names."""
 
 
 def format_of(path: str | Path, form: str | None = None) -> Format:
-    """Return the format of a file, by its name, or by the name of the format.
+    """Return the format that `form` names, or without it the one that the file's name ends in.
 
     Raises:
         InputError: There is no such format.
@@ -292,11 +293,11 @@ def read(
     form: str | None = None,
     recorded_at: RecordedAt | None = None,
 ) -> tuple[Passage, ...]:
-    """Return the passages of a file, that of `ak.export` or of another program, in order of time.
+    """Return the passages of a file, of `ak.export` or another program, in order of time.
 
-    Read are CSV and TSV (those of BORIS and ELAN too, and any with a column for the start), JSON,
-    WebVTT, EDL, OpenTimelineIO, projects of LosslessCut and of BORIS, ELAN documents, what Label
-    Studio imports and exports, and Camtrap-DP's observations.csv.
+    The formats are CSV and TSV (also those of BORIS and ELAN, and any with a column for the start),
+    JSON, WebVTT, EDL, OpenTimelineIO, projects of LosslessCut and of BORIS, ELAN documents, what
+    Label Studio imports and exports, and Camtrap-DP's observations.csv.
 
     Args:
         path: The file; the ending of its name determines the format.

@@ -1,8 +1,8 @@
 """Parses the formats of subtitles that are rows of text.
 
 * SRT and WebVTT: `parse_srt`. pysubs2 is not used: it reads karaoke text as a row of times, adds
-  the identifier or note of the next text to a text, and reads a negative time as a positive one.
-* ASS and SSA: `parse_ass`. Their own `Format:` row has the order of the fields.
+  the identifier or note of the next cue to a cue, and reads a negative time as a positive one.
+* ASS and SSA: `parse_ass`. A `Format:` row in the file has the order of the fields.
 * SBV (YouTube), LRC (lyrics), TSV (Whisper), MicroDVD and SubViewer `.sub`, SAMI.
 """
 
@@ -30,21 +30,25 @@ _TIMING = re.compile(rf"\s*{CLOCK}{_ARROW}{CLOCK}", re.ASCII)
 _LIKE_TIMING = re.compile(
     r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[–—=])\s?>[\w\s:;.,-]{0,80}", re.ASCII
 )
-"""A row that may be times that cannot be read."""
-_WIDE = str.maketrans("：，．", ":,.")
+"""A row that looks like times, readable or not."""
+_NARROW = str.maketrans("：，．", ":,.")
+"""Full-width punctuation to its ASCII counterpart."""
 _BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
-"""The first row of a block of a WebVTT file that is no text."""
+"""The first row of a block of WebVTT that is no cue, such as a note."""
 WRAP_S = (1 << 33) / 90_000
 """Seconds after which the clock of a transport stream starts anew."""
 _FEWEST_DIGITS = 4
+"""A row with fewer digits is a sentence with an arrow, not a row of times."""
 _MOST_LETTERS = 3
-"""A row with fewer digits or more letters is a sentence with an arrow, not a row of times."""
+"""A row with more letters is a sentence with an arrow, not a row of times."""
+_BORDER_LINES = 8
+"""Lines before a line that are searched for the same one at the end of an earlier segment."""
 
 
 def parse_srt(text: str) -> list[SourceLine]:
     """Return the lines of an SRT or WebVTT text.
 
-    The header decides which of the two it is, since many files have the other's suffix. A text
+    The header decides which of the two it is, since many files have the other's suffix. A cue
     whose times cannot be read gets NaN for its start.
     """
     is_vtt = text.startswith("WEBVTT")
@@ -52,18 +56,18 @@ def parse_srt(text: str) -> list[SourceLine]:
     cues = _cues(rows)
     ends = [cue.row for cue in cues[1:]] + [len(rows)]
     lines = []
-    # strict=False: a text without any timing still has one entry in `ends`.
+    # strict=False: a file without any cue still has one entry in `ends`.
     for cue, end in zip(cues, ends, strict=False):
         body = rows[cue.row + 1 : end]
         is_last = end == len(rows)
         body = _vtt_body(body, is_last) if is_vtt else _srt_body(body, is_last)
         lines.append(SourceLine(cue.start_s, cue.end_s, plain_text(" ".join([cue.words, *body]))))
     if is_vtt:
-        return _of_segments(lines, cues, rows)
+        return _segment_lines(lines, cues, rows)
     return lines
 
 
-def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
+def _segment_lines(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
     """Return the lines of WebVTT segments in one file. Each header may shift the times behind it.
 
     A line at the border of two segments is in both of them, and is returned once.
@@ -81,7 +85,7 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
         shift_s = shifts_s[bisect_right(headers, cue.row) - 1]
         start_s = line.start_s + shift_s
         end_s = None if line.end_s is None else line.end_s + shift_s
-        for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
+        for number in reversed(range(max(0, len(placed) - _BORDER_LINES), len(placed))):
             before = placed[number]
             if (
                 before.text == line.text
@@ -106,7 +110,7 @@ def _clock_s(header: list[str]) -> float:
 
 
 class _Cue(NamedTuple):
-    """A row of times."""
+    """A cue: where its row of times is, and what that row says."""
 
     row: int
     start_s: float
@@ -120,19 +124,19 @@ def _cues(rows: list[str]) -> list[_Cue]:
     for index, row in enumerate(rows):
         if ">" not in row:
             continue
-        match = _TIMING.match(row.translate(_WIDE))
+        match = _TIMING.match(row.translate(_NARROW))
         if match:
             times = match.groups()
             behind = row[match.end() :]
             words = "" if all(":" in word for word in behind.split()) else behind
             cues.append(_Cue(index, clock_seconds(*times[:5]), clock_seconds(*times[5:]), words))
-        elif _is_damaged_timing(row.translate(_WIDE)):
+        elif _is_damaged_timing(row.translate(_NARROW)):
             cues.append(_Cue(index, math.nan, None))
     return cues
 
 
 def _is_damaged_timing(row: str) -> bool:
-    """Return whether a row holds times that cannot be read. It ends one text and begins another."""
+    """Return whether a row holds times that cannot be read. Such a row begins a cue as well."""
     if not _LIKE_TIMING.fullmatch(row):
         return False
     digits = sum(map(str.isdigit, row))
@@ -141,7 +145,7 @@ def _is_damaged_timing(row: str) -> bool:
 
 
 def _srt_body(body: list[str], is_last: bool) -> list[str]:
-    """Return the rows of a text, without the number of the next one.
+    """Return the rows of a cue, without the number of the next cue.
 
     There may be an empty row behind each row, or behind the number.
     """
@@ -149,46 +153,57 @@ def _srt_body(body: list[str], is_last: bool) -> list[str]:
     while count and not body[count - 1].strip():
         count -= 1
     is_number = count and not is_last and body[count - 1].strip().isdigit()
-    is_beside = count == len(body) or (
+    is_above_times = count == len(body)
+    is_after_gap = (
         count > 1 and not body[count - 2].strip() and any(map(str.strip, body[: count - 1]))
     )
-    if is_number and is_beside:
+    if is_number and (is_above_times or is_after_gap):
         return body[: count - 1]
     return body
 
 
 def _vtt_body(body: list[str], is_last: bool) -> list[str]:
-    """Return the rows of a text, without notes and without the identifier of the next text.
+    """Return the rows of a cue, without notes and without the identifier of the next cue.
 
-    An empty row ends a text. A row with a space does not: YouTube's captions begin with one. By the
-    standard, rows after an empty row belong to no text. They are kept, so that no word is lost.
+    An empty row ends a cue. A row with a space does not: YouTube's captions begin with one. By the
+    standard, rows after an empty row belong to no cue. They are kept, so that no word is lost.
     """
     blocks = []
     for is_empty, block in groupby(body, key=lambda row: row == ""):
         if not is_empty:
             blocks.append(list(block))
-    # Rows directly behind the times are text, whatever they say.
-    own, others = (blocks[:1], blocks[1:]) if body and body[0] != "" else ([], blocks)
+    # Rows directly below the times are text, whatever they say.
+    own = blocks[:1] if body and body[0] != "" else []
+    others = blocks[len(own) :]
     if blocks and not is_last and body[-1] != "" and len(blocks[-1]) == 1:
         identifier = blocks[-1][0].strip()
-        is_own = len(blocks) == 1 and len(body) == 1  # directly behind the times: it is the text
-        if not is_own and (len(blocks) > 1 or " " not in identifier):
+        is_only_row = len(body) == 1
+        if not is_only_row and (len(blocks) > 1 or " " not in identifier):
             (others or own).pop()
     texts = own + [block for block in others if not _BLOCK.fullmatch(block[0])]
     return list(chain.from_iterable(texts))
 
 
 USUAL_FIELDS = (
-    *("layer", "start", "end", "style", "name", "marginl", "marginr", "marginv"),
-    *("effect", "text"),
+    "layer",
+    "start",
+    "end",
+    "style",
+    "name",
+    "marginl",
+    "marginr",
+    "marginv",
+    "effect",
+    "text",
 )
+"""Fields of an event, in order, where no `Format:` row names them."""
 
 
 def parse_ass(text: str) -> list[SourceLine]:
     """Return the dialogue of an ASS or SSA text, without its comments and drawings.
 
     A text that is drawn in several layers at once is one line. Each event is parsed by itself, so
-    that a damaged event costs no other. If its times cannot be read, its start is NaN.
+    a damaged event does not affect the others. An event whose times cannot be read starts at NaN.
     """
     lines: list[SourceLine] = []
     fields: Sequence[str] = USUAL_FIELDS
@@ -210,14 +225,14 @@ def _event(content: str, fields: Sequence[str]) -> SourceLine:
     start_s = parse_clock(values.get("start", ""))
     end_s = parse_clock(values.get("end", ""))
     text = plain_ass_text(values.get("text", ""))
-    return SourceLine(float("nan") if start_s is None else start_s, end_s, text)
+    return SourceLine(math.nan if start_s is None else start_s, end_s, text)
 
 
 _SBV = re.compile(rf"\s*{CLOCK}\s*,\s*{CLOCK}\s*", re.ASCII)
 _LRC_TAG = re.compile(
     r"\[(?:(\d{1,3}):(?=\d{1,2}:\d{1,2}\.))?(\d{1,4}):(\d{1,2})(?:[.:,](\d{1,3}))?\]", re.ASCII
 )
-_LRC_ABOUT = re.compile(r"\[[a-z#]{1,20}:[^\]]*\]", re.IGNORECASE)
+_LRC_METADATA = re.compile(r"\[[a-z#]{1,20}:[^\]]*\]", re.IGNORECASE)
 _LRC_WORD = re.compile(r"<\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?>", re.ASCII)
 _LRC_OFFSET = re.compile(r"\[offset:\s*([+-]?\d{1,9})\s*\]", re.IGNORECASE | re.ASCII)
 _MICRODVD = re.compile(r"\{(\d{1,9})\}\{(\d{0,9})\}(.*)", re.ASCII)
@@ -243,32 +258,33 @@ def parse_sbv(text: str) -> list[SourceLine]:
 
 
 def parse_lrc(text: str) -> list[SourceLine]:
-    """Return the lines of an LRC text: `[00:12.50]words`, with several times if repeated."""
+    """Return the lines of an LRC text: `[00:12.50]words`, with several times for repeated words."""
     offset = _LRC_OFFSET.search(text)
-    earlier_s = int(offset[1]) / 1000 if offset else 0.0
-    said: list[tuple[list[float], str]] = []
+    offset_s = int(offset[1]) / 1000 if offset else 0.0
+    timed_words: list[tuple[list[float], str]] = []
     for row in text.split("\n"):
         at = len(row) - len(row.lstrip())
         starts = []
         tag = _LRC_TAG.match(row, at)
         while tag:
             hours, minutes, seconds, decimals = tag.groups()
-            starts.append(clock_seconds("", hours, minutes, seconds, decimals) - earlier_s)
+            starts.append(clock_seconds("", hours, minutes, seconds, decimals) - offset_s)
             at = tag.end() + (row[tag.end() : tag.end() + 1] == " ")
             tag = _LRC_TAG.match(row, at)
         words = plain_text(_LRC_WORD.sub("", row[at:]))
         if starts:
-            said.append((starts, words))
-        elif words and said and not _LRC_ABOUT.fullmatch(row.strip()):
+            timed_words.append((starts, words))
+        elif words and timed_words and not _LRC_METADATA.fullmatch(row.strip()):
             # A row without a time continues the one before it.
-            said[-1] = (said[-1][0], f"{said[-1][1]} {words}".strip())
+            last_starts, last_words = timed_words[-1]
+            timed_words[-1] = (last_starts, f"{last_words} {words}".strip())
     # A time without words ends the line before it.
-    every = set[float]()
-    for starts, _ in said:
-        every.update(starts)
-    following = dict(pairwise(sorted(every)))
+    all_starts = set[float]()
+    for starts, _ in timed_words:
+        all_starts.update(starts)
+    following = dict(pairwise(sorted(all_starts)))
     lines = []
-    for starts, words in said:
+    for starts, words in timed_words:
         if words:
             for start_s in starts:
                 lines.append(SourceLine(start_s, following.get(start_s), words))
@@ -276,20 +292,20 @@ def parse_lrc(text: str) -> list[SourceLine]:
 
 
 def parse_tsv(text: str) -> list[SourceLine]:
-    """Return the lines of Whisper's TSV: start and end in milliseconds, text, by tabs.
+    """Return the lines of Whisper's TSV: start and end in milliseconds, and the text.
 
     Times with decimals are seconds, as in the labels of Audacity.
     """
     lines = []
-    per_second = 1 if _SECONDS.search(text) else 1000
+    units_per_second = 1 if _SECONDS.search(text) else 1000
     for row in text.split("\n"):
         start, _, rest = row.partition("\t")
         end, _, words = rest.partition("\t")
         if not words or start.strip().lower() == "start":
             continue
         try:
-            start_s = float(start) / per_second
-            end_s = float(end) / per_second
+            start_s = float(start) / units_per_second
+            end_s = float(end) / units_per_second
         except ValueError:
             start_s = math.nan
             end_s = math.nan
@@ -338,9 +354,9 @@ def parse_sami(text: str) -> list[SourceLine]:
     """Return the lines of a SAMI text. Each lasts until the next `<SYNC>`."""
     syncs = list(_SYNC.finditer(text))
     ends = [sync.start() for sync in syncs[1:]] + [len(text)]
-    # Several languages may be said at one time.
-    every = sorted({int(sync[1]) for sync in syncs})
-    following = dict(pairwise(every))
+    # Lines in several languages may start at the same time.
+    starts_ms = sorted({int(sync[1]) for sync in syncs})
+    following = dict(pairwise(starts_ms))
     lines = []
     for sync, end in zip(syncs, ends, strict=False):  # `ends` has one more if there is no sync
         body = re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])

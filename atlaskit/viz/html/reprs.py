@@ -4,9 +4,10 @@
     sheet, scratchpad                       evidence (M+)
     observation                             what an agent sees, and what it may do
     result, trace                           answer, choices, evidence, path of the run, cost; events
-    cache                                   what a cache holds, and what is lost without it
+    cache                                   what a cache holds, and how it is made again
 
-An object may be damaged, and its text may be of unknown origin.
+An object may be damaged, so its parts are `guarded`. Its text may be of unknown origin, so it is
+`untrusted`.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
 
 
 FRAMES = {"midpoint": "", "keyframe": "keyframes", "shots": "shots"}
-"""What the cells of a view show, by its sampling; nothing of the paper's rule."""
+"""The word for the frames in a view's cells, by its sampling; none for the paper's midpoints."""
 
 
 def view_caption(view: View) -> str:
@@ -91,14 +92,12 @@ def view_caption(view: View) -> str:
 
 
 def view_description(view: View) -> str:
-    """Return a view's cells, interval, depth, dead cells, and frames if not the middle ones."""
+    """Return the description of a view's grid, with its sampling unless that is the paper's."""
     grid = view.grid
     frames = FRAMES[view.look.sampling]
-    has_depth = (grid.root_start_s, grid.root_end_s) == (
-        0.0,
-        view.video.duration_s,
-    )  # a context scan has none
-    description = grid_description(grid, view.dead, has_depth=has_depth)
+    # A depth counts from the video's root grid. A context scan is a root of its own.
+    is_in_video_tree = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)
+    description = grid_description(grid, view.dead, has_depth=is_in_video_tree)
     if frames:
         return f"{description} · {frames}"
     return description
@@ -107,10 +106,10 @@ def view_description(view: View) -> str:
 def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
     """Return a grid's cells, interval, depth and dead cells."""
     dead = sorted(dead)
-    each = duration_text(grid.resolution_s)
+    cell = duration_text(grid.resolution_s)
     if grid.is_uneven:
-        each = f"at most {each}"
-    parts = [f"{grid.k}×{grid.k} cells of {each}", span_text((grid.start_s, grid.end_s))]
+        cell = f"at most {cell}"
+    parts = [f"{grid.k}×{grid.k} cells of {cell}", span_text((grid.start_s, grid.end_s))]
     if has_depth:
         parts.append(f"depth {grid.depth}")
     if dead:
@@ -125,8 +124,7 @@ OVERVIEW_CELL_PX = SHARP * SMALL_WIDTH_PX // 8
 def video(video: Video) -> Html:
     """Show the facts of a video, and its root grid at a small size.
 
-    The grid samples the frames that are fastest to decode. They go to the
-    cache of the video.
+    The grid shows the frames that are fastest to decode. They are stored in the video's cache.
     """
     width, height = video.size
     rows: list[tuple[str, object]] = [
@@ -174,7 +172,8 @@ def scratchpad(scratchpad: Scratchpad) -> Html:
 def evidence_image(sheet: Sheet) -> Html:
     """Return the sheet of a scratchpad as one image.
 
-    A sheet that fits is shown as it is, so frames that were drawn before are not decoded again.
+    A sheet of at most MAX_ITEMS frames keeps its cache key, so one that was drawn before is not
+    drawn again.
     """
 
     def draw() -> str:
@@ -220,14 +219,14 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
 
 
 def no_evidence(why: str = "") -> Html:
-    """Return what takes the place of an empty scratchpad, and what the answer rests on instead."""
+    """Return a sentence in place of evidence; `why` is the reason why there is none, if known."""
     if not why:
         return paragraph("There is no evidence.")
     return paragraph(f"Evidence: {why}.")
 
 
 def observation(seen: Observation) -> Html:
-    """Show the state, the requested frame or scan if any, the view, legal actions and subtitles."""
+    """Show the state with its legal actions, the frame or scan if any, the view and subtitles."""
     image = "" if seen.looking_at is None else lazy_image(seen.looking_at)
     return card(
         guarded("The state", lambda: _state_table(seen)),
@@ -240,9 +239,8 @@ def observation(seen: Observation) -> Html:
 def _state_table(seen: Observation) -> Html:
     state = seen.state
     grid = seen.state.grid
-    legal = sorted(
-        seen.legal.cells.items(), key=lambda each: not each[1]
-    )  # those without cells last
+    # Actions without cells come last.
+    legal = sorted(seen.legal.cells.items(), key=lambda item: not item[1])
     actions = list[str]()
     for name, cells in legal:
         actions.append(f"{ACTIONS[name].title} {listed(cells)}" if cells else ACTIONS[name].title)
@@ -286,7 +284,7 @@ def _subtitle_table(seen: Observation) -> str:
 
 
 MAX_CHOICES = 40
-"""Most choices in the table, and most frames cited for one."""
+"""Most choices in the table."""
 
 
 def result(result: Result) -> Html:
@@ -343,7 +341,7 @@ def _cited_by_decision(trace: Trace) -> str:
 
 
 def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
-    """Return for each choice the frames last cited for it and against it, and by which event.
+    """Return for each choice the frames last cited for and against it, and the event that did so.
 
     A decision need not judge every choice, so an earlier review can be the last to do so.
     """
@@ -392,7 +390,7 @@ def _choice_table(result: Result) -> Html:
 
 
 def _path(result: Result) -> Html:
-    """Return in words where workers looked; `plots.path` draws it, and the walkthrough."""
+    """Return what workers explored as a sentence; `plots.path` draws their path."""
     reports = result.trace.of(Report)
     added = sum(bool(event.kept) for event in reports)
     if result.within == (0.0, result.sheet.video.duration_s):
@@ -411,14 +409,14 @@ def _cost_table(result: Result) -> Html:
     rows = list(map(itemgetter("role", *names), result.costs()))
     caption = "Calls and tokens by role, including replies from the cache"
     spent = result.spent
-    paid = (
+    live_cost = (
         f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and "
         f"decoded {counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
     )
     estimated = ""
     if result.total.estimated:
         estimated = " Token counts are estimates."
-    return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))
+    return card(table(caption, ("role", *names), rows), paragraph(f"{live_cost}{estimated}"))
 
 
 def trace(trace: Trace) -> Html:
@@ -426,9 +424,9 @@ def trace(trace: Trace) -> Html:
     counts = Counter(event.kind for event in trace)
     starts = trace.of(Start)
     stops = trace.of(Stop)
-    asked = ""
+    question = ""
     if starts:
-        asked = str(starts[0].question.get("text", ""))
+        question = str(starts[0].question.get("text", ""))
     rows: list[tuple[str, object]] = [
         ("events", len(trace)),
         ("rounds", max((event.round for event in trace), default=0)),
@@ -437,22 +435,23 @@ def trace(trace: Trace) -> Html:
         rows.append((TITLES[kind], count))
     if stops:
         rows.append(("stopped by", untrusted(stops[-1].stop)))
-    return card(title("Trace of a run", asked), fact_table(rows))
+    return card(title("Trace of a run", question), fact_table(rows))
 
 
 def cache(cache: Cache) -> Html:
-    """Show what a cache holds by kind, and whether it is drawn again or paid for again."""
+    """Show what a cache holds by kind, and how a lost entry of each kind is made again."""
     known = kinds()
     rows = []
     for name, row in cache.stats().items():
-        lost = "is asked for, or found, again"
+        recovery = "is asked for, or found, again"
         if name in known and known[name].is_image:
-            lost = "is drawn again from the video"
+            recovery = "is drawn again from the video"
         size = _size_text(row["bytes"])
-        rows.append((untrusted(name, 40), row["entries"], size, row["hits"], row["misses"], lost))
-    where = str(cache.directory or "in memory")
+        counts = (row["entries"], size, row["hits"], row["misses"])
+        rows.append((untrusted(name, 40), *counts, recovery))
+    place = str(cache.directory or "in memory")
     columns = ("kind", "entries", "size", "hits", "misses", "without it")
-    return card(title("Cache", where), table("Entries by kind", columns, rows))
+    return card(title("Cache", place), table("Entries by kind", columns, rows))
 
 
 def _size_text(count: int) -> str:
