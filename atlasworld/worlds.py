@@ -28,7 +28,7 @@ FOLDER = re.compile(
     r"seed(?P<seed>\d+)-(clips-(?P<clip_s>\d+)s|[\d.]+s)"
     r"-(?P<width>\d+)x(?P<height>\d+)-(?P<fps>\d+)fps"
 )
-"""The folder of a world's own films."""
+"""The name of the folder that holds a world's own films."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class World:
     script: Script
     questions: tuple[Question, ...]
     clips: tuple[Clip, ...]
-    """The distinct clips of its video: one, or several, some of which play more than once."""
+    """The distinct clips of the video: one, or several, some of which play more than once."""
     order: tuple[int, ...] = (0,)
     """Index of the clip at each position of the video."""
     progress: bool = False
@@ -97,7 +97,7 @@ class World:
 
     @property
     def summary(self) -> Question:
-        """The question of a summary, whose answer is when the script has events."""
+        """The task of summarising the video, whose answer is the intervals of all events."""
         spans = tuple(map(span_of, self.script.events))
         text = "Summarise the video: keep frames that show as many different objects as possible."
         return Question(
@@ -115,9 +115,9 @@ class World:
 
         Args:
             drawn: Whether the cases open `drawn` instead of `video`.
-            several: Whether the questions are those of several intervals, and not `questions`.
-            absent: Whether each question may be answered that it is not there, and those of
-                `absent` are mixed among them: one after each.
+            several: Whether to ask the questions in `several` instead of those in `questions`.
+            absent: Whether "not there" is a possible answer, and one of the questions in `absent`
+                follows each question.
         """
         facts = {"duration_s": self.script.duration_s, "seed": self.script.seed}
         opened = partial(_open, self, drawn=drawn)
@@ -228,9 +228,9 @@ def world(
         fps: Frames per second.
         clip_s: Length of a clip, an integer from 10 to 300 s; 150 if None. If given, a short video
             is made of clips too, and must hold eight of them.
-        anomaly: Whether all objects but one share a colour or a shape. The questions are then two,
-            in which scene that one is and when it is shown, and the voice names no object. Worlds
-            without an anomaly do not change.
+        anomaly: Whether all objects but one share a colour or a shape. There are then at most two
+            questions: in which scene the odd object is, and when it is shown. The voice names no
+            object.
         directory: Folder under which the files are written.
         progress: Whether encoding shows a progress bar.
 
@@ -286,26 +286,27 @@ def world_of(video: Video) -> World | None:
     """Return the world that a video shows, if it was opened from the world's own files.
 
     The names of a world's folders and files hold everything that is needed to draw it again. The
-    manifest beside each file proves that the file is of that world. None if it is of none.
+    manifest beside each file proves that the file is of that world. The result is None if the
+    video shows no world.
     """
     parts = video.parts if isinstance(video, Playlist) else (video,)
     files = list[Path]()
-    own: re.Match[str] | None = None
+    folder: re.Match[str] | None = None
     for part in parts:
         if isinstance(part, VideoFile) and part.path is not None:
             files.append(part.path)
-            own = own or FOLDER.fullmatch(part.path.absolute().parent.name)
-    if own is None or len(files) < len(parts):
+            folder = folder or FOLDER.fullmatch(part.path.absolute().parent.name)
+    if folder is None or len(files) < len(parts):
         return None
-    clip_s = int(own["clip_s"]) if own["clip_s"] else None
-    size = int(own["width"]), int(own["height"])
+    clip_s = int(folder["clip_s"]) if folder["clip_s"] else None
+    size = int(folder["width"]), int(folder["height"])
     home = files[0].absolute().parents[1]
     try:
         found = world(
-            int(own["seed"]),
+            int(folder["seed"]),
             video.duration_s,
             size=size,
-            fps=int(own["fps"]),
+            fps=int(folder["fps"]),
             clip_s=clip_s,
             directory=home,
         )

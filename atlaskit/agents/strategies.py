@@ -1,5 +1,6 @@
-"""The strategies dfs, bfs and beam, which choose the regions of a round, and `Frontier`, the
-priority queue of open regions with virtual loss from which they choose (paper §3.2).
+"""The strategies `dfs`, `bfs` and `beam`, which choose the regions of a round (paper §3.2).
+
+They choose from a `Frontier`, the priority queue of open regions, which applies virtual loss.
 
 A region is a grid below the root, to which one worker is sent. The frontier ranks regions by the
 scores that the master gives to root cells and by the priors that scouts give.
@@ -31,7 +32,7 @@ from atlaskit.errors import InputError, check_whole
 __all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
-"""The score of the master to which a prior of 1 is equal."""
+"""A prior of 1 counts as much as this score of the master."""
 Source = Literal["root", "marked", "suggested"]
 """Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
@@ -40,7 +41,7 @@ VIRTUAL_LOSS = 1.0
 NEIGHBOUR_LOSS = 0.25
 """Penalty of a region while an adjacent one is explored.
 
-It halves with each multiple of that region's length that lies between the two.
+It halves with each length of the explored region that lies between the two.
 """
 
 
@@ -51,8 +52,8 @@ class Region:
     grid: Grid
     source: Source = "root"
     score: float | None = None
-    """The master's score, in [0, 1]; None before it gave one. A region without a score and without
-    a prior is not chosen."""
+    """The master's score, in [0, 1]; None until the master gives one. A region without a score and
+    without a prior is not chosen."""
     prior: float = 0.0
     """The scouts' score, in [0, 1]; 0 without a hint."""
     order: int = 0
@@ -66,7 +67,7 @@ class Region:
         return max(self.score or 0.0, PRIOR_WEIGHT * self.prior)
 
     def is_ready(self, highest: float) -> bool:
-        """Return whether it can be chosen, given the highest score of all open regions."""
+        """Return whether the region can be chosen, given the highest score of all open regions."""
         if self.score is not None:
             return True
         return self.prior > 0 and PRIOR_WEIGHT * self.prior >= highest
@@ -94,17 +95,17 @@ class Frontier:
 
     @property
     def scored(self) -> tuple[Region, ...]:
-        """The open regions that can be chosen, in order of arrival: those that have a score.
+        """The open regions that can be chosen, in order of arrival.
 
-        A region that only scouts name waits until no score is higher than its prior. So a hint
-        costs no call if the master already knows where to look.
+        They have a score, or a weighted prior that no score exceeds. So a scout's hint costs no
+        call if the master already knows where to look.
         """
         highest = max((region.score or 0.0 for region in self._open.values()), default=0.0)
         return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
     def visited(self) -> tuple[Grid, ...]:
-        """The regions that were assigned so far, in that order."""
+        """The regions that were assigned so far, in the order of their first assignment."""
         return tuple(self._visits)
 
     @property
@@ -227,7 +228,7 @@ def priority(region: Region, exploring: Iterable[Grid]) -> float:
 
 
 def virtual_loss(grid: Grid, other: Grid) -> float:
-    """Return the penalty of a region while another one is explored, in [0, 1]."""
+    """Return the penalty, in [0, 1], of a region `grid` while the region `other` is explored."""
     gap_s = max(grid.start_s - other.end_s, other.start_s - grid.end_s)
     if gap_s < 0:
         return VIRTUAL_LOSS
@@ -335,7 +336,7 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
         levels = {region.grid.depth for region in frontier.scored}
         if not levels:
             return []
-        # The least visited level comes next, counted in beams; of equal ones, the upper.
+        # The level with the fewest whole beams scanned comes next; of equal levels, the upper.
         level = min(levels, key=lambda depth: (visits[depth] // width, depth))
         room = width - visits[level] % width
         chosen = frontier.best(min(workers, room), lambda region: region.grid.depth == level)
@@ -353,7 +354,7 @@ NAMES = ("auto", *STRATEGIES, LOOKS)
 
 
 def resolve_strategy(traversal: str | Strategy) -> Strategy | None:
-    """Return the strategy for a value of `traversal`, None for "auto" and for a search by looks.
+    """Return the strategy for a value of `traversal`; None for "auto" and for a search by looks.
 
     Raises:
         InputError: If the value is neither a name nor a function of a strategy's form.
@@ -384,8 +385,8 @@ def choose(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) 
     """Ask a strategy for the assignments of a round, and check them.
 
     Raises:
-        InputError: If it does not return a list of assignments, at most `workers`, to different
-            open regions.
+        InputError: If the strategy does not return a list of at most `workers` assignments to
+            different open regions.
     """
     planned = strategy(frontier, workers=workers, steps=steps)
     rule = f"The strategy {strategy_name(strategy)} must return"

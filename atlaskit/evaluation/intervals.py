@@ -1,6 +1,6 @@
-"""Means with confidence intervals, and the groups of a table's rows that have one each.
+"""Means with confidence intervals, and the groups of a table's rows that they are taken over.
 
-Questions about one video are correlated, so a cluster, not a question, is an observation.
+Questions about one video are correlated, so a cluster of questions is one observation.
 
 * `interval`, `interval_of_group_means`, `interval_of_ratio`: the interval of a mean, of a mean of
   means, and of a ratio of sums.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_ERROR = 1e-12
-"""A standard error so small, relative to the statistic, comes from rounding: nothing varies."""
+"""A standard error up to this size, relative to the statistic, comes from rounding: it is 0."""
 NO_ROWS = "There are no rows, so there is no mean; check the filters that were applied."
 Values = Sequence[float] | NDArray[np.float64]
 
@@ -82,18 +82,18 @@ def interval_of_ratio(
     are_shares: bool = True,
     level: float = 0.95,
 ) -> Interval:
-    """Return the sum of values over the sum of weights, as of an F1, with its interval.
+    """Return the sum of values over the sum of weights, such as an F1 score, with its interval.
 
     Args:
         values: One value a question.
-        weights: The weight of each. The ratio is nan if all are 0.
+        weights: The weight of each value. The ratio is nan if all weights are 0.
         clusters: The cluster of each value, such as its video.
         are_shares: Whether the ratio is from 0 to 1.
         level: Confidence level, between 0 and 1.
 
     Returns:
         The ratio with its bounds; the bounds are nan if there is only one cluster, or only one
-        whose weight is not 0.
+        cluster with a weight other than 0.
 
     Raises:
         InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
@@ -161,7 +161,7 @@ def interval_of_group_means(
 
 
 class Paired(NamedTuple):
-    """A mean difference: its interval, and the p-value of the test that it inverts."""
+    """A mean difference: its interval, and the p-value of the test that the interval inverts."""
 
     interval: Interval
     p: float
@@ -172,20 +172,23 @@ def paired(
 ) -> Paired:
     """Return the mean of paired differences with its interval and its p-value.
 
-    Both follow from the clustered standard error and Student's t, so p is below 1 − level just
-    where the interval leaves out 0. If all differences are the same, nothing varies. For shares,
-    both then follow from the exact bound of the share of clusters that may differ from the others,
-    by as much as shares can: where all differences are 1, p is that of a sign test. For other
-    values, bounds and p are nan then.
+    Both follow from the clustered standard error and Student's t, so p is below 1 − level exactly
+    if the interval leaves out 0.
+
+    If all differences are the same, the standard error is 0. For shares, the bounds and p then
+    allow for unobserved clusters that differ as much as shares can, with the exact binomial bound
+    on how many these are. If all differences are 1, p is that of a sign test. For values other than
+    shares, the bounds and p are then nan.
 
     Args:
         gains: The difference of each question.
-        clusters: The cluster of each, such as its video.
+        clusters: The cluster of each question, such as its video.
         are_shares: Whether the differences are from -1 to 1.
         level: Confidence level, between 0 and 1.
 
     Returns:
-        The difference; bounds and p are nan with a single cluster, and as said above.
+        The mean difference; its bounds and p are nan if there is only one cluster, and in the case
+        above.
 
     Raises:
         InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
@@ -219,8 +222,8 @@ def clustered(
 
     Args:
         count: Number of clusters.
-        statistic: Maps rows of how often each cluster is taken, of shape (any, count), to a value
-            each.
+        statistic: Maps an array of shape (any, count), whose rows say how often each cluster is
+            taken, to one value for each row.
 
     Returns:
         The statistic of all clusters, and its error: nan for a single cluster, or where the
@@ -248,9 +251,10 @@ def bounds(
 ) -> tuple[float, float]:
     """Return the bounds of an estimate from its standard error and the number of clusters.
 
-    The bounds of a share are computed for its log-odds. If it is 0 or 1, nothing varies, and they
-    are exact (Clopper and Pearson) with each cluster as one observation. If all clusters happen to
-    have the same share, the error is 0 by chance, and they are exact for independent observations.
+    The bounds of a share are computed for its log-odds. At a share of 0 or 1 nothing varies, and
+    the bounds are exact (Clopper and Pearson), with each cluster as one observation. If all
+    clusters happen to have the same share, the error is 0 by chance, and the bounds are exact for
+    `observations` independent observations.
     """
     from scipy import stats
 
@@ -303,7 +307,7 @@ SHARES = ("score", "right")
 
 
 def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raise InputError if a table lacks one of the columns, or is none."""
+    """Raise InputError if a table lacks one of the columns, or is no table."""
     if not hasattr(rows, "columns"):
         raise InputError(
             "Pass a table of results, as ak.evaluate returns it and ak.read_rows opens a file; "

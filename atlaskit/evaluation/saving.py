@@ -1,7 +1,7 @@
-"""Writes tables: `save`, with the settings card beside it.
+"""`save` writes a table, and its settings card beside it.
 
-`so_far` is the place of an unfinished table. The functions are apart from `tables`, which reads
-tables, because a table that is read can save itself by them.
+`so_far` is the place of an unfinished table. These functions are not in `tables`, which reads
+tables, because a table that was read calls `save` to save itself.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 def save(rows: pd.DataFrame, path: str | Path) -> None:
     """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings card beside it.
 
-    The card is `rows.csv.json`, and as text `rows.csv.txt`. Unfinished rows of this table, which an
-    interrupted evaluation left at `so_far(path)`, are removed.
+    The card of `rows.csv` is `rows.csv.json`, and as text `rows.csv.txt`. Unfinished rows of this
+    table, which an interrupted evaluation left at `so_far(path)`, are removed.
 
     Raises:
         InputError: If the file has another suffix or cannot be written.
     """
     target = check_path(path)
-    # A prediction is an index, an interval, several intervals or text.
+    # JSON, because a prediction is an index, an interval, several intervals or text.
     plain = rows.assign(prediction=rows["prediction"].map(canonical_json))
-    texts = list[str]()
+    text_columns = list[str]()
     for name in plain:
         if plain[name].map(lambda value: isinstance(value, str)).any():
-            texts.append(name)
+            text_columns.append(name)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.suffix == ".csv":
@@ -43,7 +43,7 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         else:
             write_whole(target, plain.to_parquet(index=False))
         settings = _with_servers(rows.attrs, target)
-        card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
+        card = json.dumps({**settings, TEXT: text_columns}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
         write_whole(target.with_name(f"{target.name}.txt"), card_text(settings) + "\n")
         unfinished = so_far(target)
@@ -54,10 +54,10 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
 
 
 def _with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a card with the servers that answered, also if the cache has answered all this time.
+    """Return a card with the servers that answered, even if the cache gave all answers this time.
 
-    They are then on the card of the table that is replaced, if that is of the same models and
-    questions.
+    They are then taken from the card of the table that is replaced, if that table has the same
+    models, questions and parameters.
     """
     run = card.get(OF_THE_RUN)
     if not isinstance(run, Mapping) or run.get("servers"):
@@ -87,9 +87,9 @@ def check_path(path: str | Path) -> Path:
 
 
 def so_far(path: str | Path) -> Path:
-    """Return where an unfinished evaluation keeps its rows, whose table will be `path`.
+    """Return where an unfinished evaluation keeps the rows of the table that `path` will hold.
 
-    An earlier, whole table stays until all questions are finished.
+    An earlier, whole table stays at `path` until all questions are finished.
     """
     target = Path(path)
     return target.with_stem(f"{target.stem}.so-far")

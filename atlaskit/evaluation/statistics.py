@@ -2,8 +2,9 @@
 
 Questions about one video are correlated, so every interval is clustered by the column `video`.
 
-* `accuracy`, `breakdown`, `compute`, `prefix_hits`, `exponent`: of one table.
-* `compare`, `comparison`: paired differences of two tables, and the comparison of several.
+* `accuracy`, `compute`, `prefix_hits`, `exponent`: of one table.
+* `compare`: the paired differences of two tables.
+* `breakdown`, `comparison`: several tables side by side.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def accuracy(
 
     For questions with choices, the mean of `score` is the accuracy; for when-questions, it is the
     mean temporal IoU. A row without a value does not count: a question whose true answer is not
-    known has no score, and a question that failed has no columns of a search, such as `rounds`.
+    known has no score, and one that failed has no values of a search, such as `rounds`.
 
     Args:
         rows: Table of `evaluate`.
@@ -118,7 +119,7 @@ def _mean(rows: pd.DataFrame, column: str, level: float) -> Interval:
 
 
 def _has_value(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return which rows have a value; without a known answer, a question is not right or wrong."""
+    """Return which rows have a value; without a known answer, no question is right or wrong."""
     found = rows[column].notna()
     if column == "right" and "score" in rows:
         found &= rows["score"].notna()
@@ -241,13 +242,13 @@ def exponent(
 ) -> Interval:
     """Return the exponent b with which the mean of a column grows, as duration^b (paper, Fig. 1).
 
-    The duration is the video's, and b is the slope of a straight line through the means at each
+    The duration is the video's, and b is the slope of the straight line fitted to the means at each
     duration, on logarithmic axes: 1 is linear growth, and logarithmic growth comes close to 0.
 
     Args:
         rows: Table of `evaluate`, with the column `duration_s`.
         column: The column whose mean grows.
-        cluster: The column of what varies: what is asked about at every duration, such as the
+        cluster: The column that tells apart what is asked about at every duration, such as the
             source video.
         level: Confidence level.
 
@@ -312,7 +313,7 @@ class Comparison(NamedTuple):
     only_second: int
     """Number of questions that only the second method answers correctly."""
     p: float
-    """p-value of the test that the interval inverts: below 0.05 exactly if it leaves out 0."""
+    """p-value of the interval's test: below 1 − level exactly if the interval leaves out 0."""
 
 
 def compare(
@@ -320,7 +321,7 @@ def compare(
 ) -> Comparison:
     """Compare two methods on the same questions, paired by `id` and `video`.
 
-    A question for which one of them has no value does not count.
+    A question for which one of the methods has no value does not count.
 
     Args:
         first: Table of `evaluate` with the first method.
@@ -389,7 +390,7 @@ def comparison(
         One row for each method and group, in the order of the tables. Columns: `method`, those of
         `by`, `questions`, `videos`; the mean of `column`, `low` and `high`; `difference` to the
         method `to` on the same questions, with `difference_low`, `difference_high` and `p` (missing
-        for `to` itself); and the columns of `costs`. `plots.pareto` draws it.
+        for `to` itself); and the columns of `costs`. `plots.pareto` draws this table.
 
     Raises:
         InputError: If there is no table of `to`, the tables differ in their questions, or a table

@@ -39,9 +39,9 @@ LEVELS_S = {"30 s": 30.0, "3 min": 180.0, "10 min": 600.0}
 PER_FACTS = 10
 """Clips whose facts one call gathers."""
 MOST_RELATED = 16
-"""The most earlier facts that newer ones are compared with: those that share most words."""
+"""The most earlier facts that newer ones are compared with: those with most words in common."""
 MOST_FACTS = 8
-"""The most facts of ten clips."""
+"""The most facts that one call gathers."""
 MOST_REPLACED = 16
 """The most earlier facts that one call may replace."""
 
@@ -99,7 +99,7 @@ class SummaryCall(Call):
 
     span: Span
     rows: tuple[str, ...]
-    """The descriptions of its parts, in order of time."""
+    """The descriptions of the parts of the stretch, in order of time."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -129,7 +129,7 @@ class ConsolidateCall(Call):
     earlier: tuple[str, ...]
     """Facts of earlier clips; they are numbered from 0."""
     newer: tuple[str, ...]
-    """Facts of later clips; their numbers follow."""
+    """Facts of later clips; their numbers follow those of the earlier facts."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -202,8 +202,8 @@ def summaries(run: MethodRun, clips: Sequence[Part]) -> list[list[Part]]:
     """Return the levels of the episodic memory: the clips, then those of LEVELS_S.
 
     Each level is made from the level below; a part belongs to the stretch in which it begins. A
-    stretch with one part has that part itself, without a call. A stretch whose call fails is left
-    out of its level and of those above.
+    stretch of a single part keeps that part, without a call. A stretch whose call fails is left out
+    of its level and of those above.
 
     Args:
         run: The run that makes the calls.
@@ -218,19 +218,20 @@ def summaries(run: MethodRun, clips: Sequence[Part]) -> list[list[Part]]:
 def _level(run: MethodRun, parts: Sequence[Part], length_s: float) -> list[Part]:
     """Return a level of summaries, made from the level below."""
     level = list[Part]()
-    longer = list[tuple[Part, ...]]()
+    groups = list[tuple[Part, ...]]()
+    # 1e-9 makes up for rounded times.
     by_stretch = groupby(parts, lambda part: math.floor(part.stretch.start_s / length_s + 1e-9))
-    for _, some in by_stretch:
-        group = tuple(some)
+    for _, members in by_stretch:
+        group = tuple(members)
         if len(group) == 1:
             level.append(group[0])
         else:
-            longer.append(group)
+            groups.append(group)
 
     def call(group: tuple[Part, ...]) -> SummaryCall:
         return SummaryCall(Stretch.of(group).span, each_row(group))
 
-    for group, answer in run.answers(longer, call, lambda group: [Stretch.of(group).span]):
+    for group, answer in run.answers(groups, call, lambda group: [Stretch.of(group).span]):
         stretch = Stretch.of(group)
         level.append(Part(stretch, answer.summary, f"Summary of {stretch.name}: {answer.summary}"))
     return sorted(level, key=lambda part: part.stretch)
@@ -242,7 +243,7 @@ class Fact:
 
     words: str
     stretches: tuple[Stretch, ...]
-    """The clips that show it, ten by ten, in order of time."""
+    """The stretches of ten clips that show it, in order of time."""
 
     @property
     def row(self) -> str:
@@ -252,12 +253,12 @@ class Fact:
 
 
 def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
-    """Return the semantic memory: the facts of each ten clips, consolidated.
+    """Return the semantic memory: the facts of every ten clips, consolidated.
 
-    One call gathers the facts of ten clips. A second one compares them with the earlier facts that
-    share most words with them. A fact that a later one repeats or replaces is dropped, and its
-    clips are added to those of the later one. No call depends on another of its kind, so they are
-    made in parallel.
+    One call gathers the facts of ten clips. A second call compares these facts with the earlier
+    ones that share most words with them. A fact that a later one repeats or replaces is dropped,
+    and its clips are added to those of the later one. No call depends on another of its kind, so
+    calls of one kind are made in parallel.
 
     Args:
         run: The run that makes the calls.
@@ -277,9 +278,9 @@ def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
             found.append(Fact(text, (Stretch.of(ten),)))
     replaced = _replaced(run, found, firsts)
     # A newer fact comes later in the list, so all stretches that it gains are known at its turn.
-    for number, by in sorted(replaced.items()):
-        stretches = {*found[by].stretches, *found[number].stretches}
-        found[by] = Fact(found[by].words, tuple(sorted(stretches)))
+    for number, newer in sorted(replaced.items()):
+        stretches = {*found[newer].stretches, *found[number].stretches}
+        found[newer] = Fact(found[newer].words, tuple(sorted(stretches)))
     return [fact for number, fact in enumerate(found) if number not in replaced]
 
 
@@ -289,7 +290,7 @@ def _replaced(run: MethodRun, found: Sequence[Fact], firsts: Sequence[int]) -> d
     Args:
         run: The run that makes the calls.
         found: All facts.
-        firsts: The number of the first fact of each ten clips.
+        firsts: The number of the first fact of every ten clips.
     """
     index = Index(found)
     compared = list[tuple[list[int], list[int]]]()
@@ -342,7 +343,7 @@ def worldmm(run: MethodRun, *, rounds: int = 5, top: int = 8) -> Result:
     """Answer from memories of a video that a controller searches (WorldMM, Yeo et al., 2025).
 
     Once per video: a record of each clip of 10 s; summaries of 30 s, 3 min and 10 min, each made
-    from the level below (episodic memory); the facts of each ten clips, of which repeated and
+    from the level below (episodic memory); the facts of every ten clips, of which repeated and
     outdated ones are dropped (semantic memory). Per question: in each of at most 5 rounds the
     controller searches one of these, or looks at frames of a range of clips or of the clips whose
     records fit some words (visual memory), or finishes; one more call answers from all text and

@@ -2,7 +2,7 @@
 
 * `dvd` browses for a question about many moments. Otherwise it searches, then inspects clips.
 * `videoarm` looks at the whole video, then at its halves, then closely.
-* `worldmm` is in the module of that name.
+* `worldmm` has its policy in the module of that name.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ FOUND = re.compile(r"best first: ([\d, ]+)\.")
 ROW = re.compile(r"^Clip (\d+) \(.*$", re.MULTILINE)
 """The record of one clip in an outcome of `dvd`."""
 AT_ONCE = 4
-"""Clips that are looked at together."""
+"""The most clips that one close look takes."""
 MOST_LOOKS = 4
 """Inspections after which the oracle gives up."""
 Range = tuple[int, int]
-"""The first and the last of some clips in a row."""
+"""The first and the last clip of a range."""
 FINE_S = 1.5
-"""Seconds between two frames of a snapshot below which it is not halved."""
+"""A range is halved only if the frames of its snapshot are further apart, in seconds."""
 QUOTED = re.compile("“(.+)”")
 """A spoken line that a question quotes."""
 TOO_MUCH = re.compile(r"Name at most (\d+)%")
@@ -71,16 +71,20 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     if searches < len(descriptions):
         description = descriptions[searches]
         return action("Which clips speak of it?", SEARCH, description=description, k=MOST_FOUND)
-    clips = _to_inspect(perception, call, notes)
+    clips = _clips_to_inspect(perception, call, notes)
     if clips and taken.count(INSPECT) < MOST_LOOKS:
         ranges = [{"first": clip, "last": clip} for clip in clips]
         return action("The records leave it open.", INSPECT, question=question.text, ranges=ranges)
     return action("Nothing more can be found.", FINISH)
 
 
-def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> list[int]:
-    """Return a few clips to look at next: those beside an object that was named, then the best."""
-    # Of a question about a neighbour, the second wanted event is the object that it names.
+def _clips_to_inspect(perception: Perception, call: ControllerCall, notes: str) -> list[int]:
+    """Return a few clips to inspect next.
+
+    First come the clips that show an object that the question names, each with the clips beside it,
+    then those that searches found.
+    """
+    # In a question about a neighbour, the second target is the object that the question names.
     named = list(map(describe, perception.targets(call.question)[1:]))
     clips = list[int]()
     for row in ROW.finditer(notes):
@@ -98,29 +102,29 @@ def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> lis
 
 
 def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
-    """Return the next action, by the question's words, the outcomes so far and the sheets."""
+    """Return the next action, by the question's words, the outcomes and the sheets of frames."""
     question = call.question
     views = call.visible
-    now = seen(perception, question, views)
-    if now:
-        thought = f"I see: {in_words(perception, question, list(now))}."
+    shown = seen(perception, question, views)
+    if shown:
+        thought = f"I see: {in_words(perception, question, list(shown))}."
     else:
         thought = "I see nothing of it."
     notes = "\n".join(f"{turn.action['thought']}\n{turn.outcome.text}" for turn in call.turns)
-    found = [*words_found(perception, question, notes), *now]
+    found = [*words_found(perception, question, notes), *shown]
     analysed = _ranges(call, ANALYZE)
     if gives_up(perception, call):
         return action("That should be enough.", FINISH)
     if not is_about_many(question):
-        closer = next(_not_in(analysed, _suspected(perception, call, now, notes)), None)
+        closer = next(_not_within(analysed, _suspected(perception, call, shown, notes)), None)
         if closer is not None:
             return action(thought, ANALYZE, range=_ends(closer), question=question.text)
         if is_settled(perception, question, found):
             return action(thought, FINISH)
-        beside = next(_not_in(analysed, _beside(call, now)), None)
+        beside = next(_not_within(analysed, _beside(call, shown)), None)
         if beside is not None:
             return action(thought, ANALYZE, range=_ends(beside), question=question.text)
-        unheard = _to_hear(call)
+        unheard = _range_to_hear(call)
         if unheard is not None:
             return action(thought, TRANSCRIPT, ranges=[_ends(unheard)])
     snapped = _ranges(call, SNAP)
@@ -146,9 +150,9 @@ def _ranges(call: ControllerCall, tool: str) -> list[Range]:
 
 
 def _suspected(
-    perception: Perception, call: ControllerCall, now: Mapping[str, Sequence[float]], notes: str
+    perception: Perception, call: ControllerCall, shown: Mapping[str, Sequence[float]], notes: str
 ) -> Iterator[Range]:
-    """Return the ranges of clips to look at closely.
+    """Yield the ranges of clips to look at closely.
 
     First come the clips in which the question's words are spoken, then those in which the sheets
     show a wanted event. If none is shown, the clips of the scene that the question names follow.
@@ -158,9 +162,9 @@ def _suspected(
         spoken = re.finditer(rf"^Clip (\d+): .*{re.escape(quoted[1])}", notes, re.MULTILINE)
         for row in spoken:
             yield _around(int(row[1]), call.clips)
-    for times_s in now.values():
+    for times_s in shown.values():
         yield _around(_clip_at(call, times_s[len(times_s) // 2]), call.clips)
-    if now:
+    if shown:
         return
     stretch: list[int] = []
     for view in call.visible:
@@ -174,14 +178,14 @@ def _suspected(
         yield stretch[0], stretch[-1]
 
 
-def _beside(call: ControllerCall, now: Mapping[str, Sequence[float]]) -> Iterator[Range]:
-    """Return ranges after or before an object on the sheets, if the question asks about them."""
-    for times_s in now.values():
+def _beside(call: ControllerCall, shown: Mapping[str, Sequence[float]]) -> Iterator[Range]:
+    """Yield ranges after or before an object on the sheets, if the question asks about them."""
+    for times_s in shown.values():
         clips = beside_of(call.question, _clip_at(call, times_s[-1]))
         for start in range(0, len(clips), AT_ONCE):
-            some = sorted(clips[start : start + AT_ONCE])
-            if some[0] < call.clips and some[-1] >= 0:
-                yield max(0, some[0]), min(call.clips - 1, some[-1])
+            group = sorted(clips[start : start + AT_ONCE])
+            if group[0] < call.clips and group[-1] >= 0:
+                yield max(0, group[0]), min(call.clips - 1, group[-1])
 
 
 def _clip_at(call: ControllerCall, time_s: float) -> int:
@@ -193,14 +197,14 @@ def _around(clip: int, clips: int) -> Range:
     return max(0, clip - 1), min(clips - 1, clip + 1)
 
 
-def _not_in(done: Sequence[Range], ranges: Iterable[Range]) -> Iterator[Range]:
+def _not_within(done: Sequence[Range], ranges: Iterable[Range]) -> Iterator[Range]:
     """Yield the ranges that no earlier range contains."""
-    for a, b in ranges:
-        if not any(first <= a and b <= last for first, last in done):
-            yield a, b
+    for first, last in ranges:
+        if not any(start <= first and last <= end for start, end in done):
+            yield first, last
 
 
-def _to_hear(call: ControllerCall) -> Range | None:
+def _range_to_hear(call: ControllerCall) -> Range | None:
     """Return the next range to transcribe; None if the question quotes no line, or all was heard.
 
     The first request is for the whole video. If that is too much, it is split into parts.
@@ -214,14 +218,14 @@ def _to_hear(call: ControllerCall) -> Range | None:
     too_much = TOO_MUCH.search(heard[0].outcome.text)
     if not too_much:
         return None
-    # A tenth is spared, since speech is uneven.
+    # A tenth more parts than the limit requires, since speech is uneven.
     count = min(call.clips, math.ceil(110 / max(1, int(too_much[1]))))
     parts = list(_split(whole, count))
     return parts[len(heard) - 1] if len(heard) <= count else None
 
 
 def _parts(call: ControllerCall) -> Iterator[Range]:
-    """Return the whole video, its halves, their halves and so on, down to fine ones."""
+    """Yield the whole video, its halves, their halves and so on, as long as FINE_S allows."""
     level: list[Range] = [(0, call.clips - 1)]
     while level:
         yield from level
@@ -234,7 +238,7 @@ def _parts(call: ControllerCall) -> Iterator[Range]:
 
 
 def _split(part: Range, count: int) -> Iterator[Range]:
-    """Return equal parts of a range."""
+    """Yield equal parts of a range."""
     first = part[0]
     length = part[1] - part[0] + 1
     for number in range(count):
@@ -246,7 +250,7 @@ POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {
     "videoarm": videoarm_turn,
     "worldmm": worldmm.turn_reply,
 }
-"""The function that takes a method's turns, by the method's name."""
+"""The function that chooses the next action of a method, by the method's name."""
 
 
 def controller_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`make_clip`: a part of a video as a film with its sound, to play in a page or to send on.
 
-`write_clips` cuts the stretches of an export to films.
+`write_clips` writes the stretches of an export as films.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHORTEST_S = 2.0
 BATCH = 40
 """Frames that are decoded at once; this bounds the memory that a long clip takes."""
 RATE = 48_000
-"""Samples of its sound per second."""
+"""Samples of a clip's sound per second."""
 GAP = RATE // 10
 """Gaps of fewer samples are ignored, since the times in files are rounded."""
 CLIP = Kind("clip", 2, is_image=True)
@@ -57,7 +57,7 @@ class Form(NamedTuple):
     """The encoder of sound."""
 
 
-# Threads of libvpx wait in a loop: on a busy machine they take 20 times as long.
+# A single thread: several threads of libvpx busy-wait, and take 20 times as long under load.
 VPX: dict[str, object] = {"deadline": "realtime", "cpu-used": "8", "b": "1000000", "threads": "1"}
 FORMS = {
     # VP8, which is fast to make, and VP9 play in every browser; H.264 in players and messengers.
@@ -81,12 +81,12 @@ class Clip:
 
     @property
     def fps(self) -> float:
-        """Frames per second: those of the video, unless these are many."""
+        """Frames per second: those of the video, or `max_fps` if it has more."""
         return min(self.video.fps, FORMS[self.form].max_fps)
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) in pixels: even, as the encoders need it, and at most the video's."""
+        """(width, height) in pixels: the video's, within the form's limit and rounded to even."""
         scale = min(1.0, FORMS[self.form].longest_side_px / max(self.video.size))
         width, height = (max(16, 2 * round(side * scale / 2)) for side in self.video.size)
         return width, height
@@ -107,7 +107,7 @@ class Clip:
         """Return the clip as a film; a frame that cannot be decoded is hatched, as in a grid.
 
         Raises:
-            InputError: PyAV has no encoder for it.
+            InputError: PyAV has no encoder for the clip's form.
         """
         return self.cache.remember(self.key, self._encode)
 
@@ -139,7 +139,8 @@ def make_clip(
         video: The video.
         span_s: The interval. One shorter than SHORTEST_S is shown with the seconds before and after
             it.
-        around_s: The second around which an interval is cut that is longer than the form allows.
+        around_s: The time around which the clip is cut if the form does not allow the whole
+            interval.
         cache: Where clips are cached.
         form: A name of FORMS.
     """
@@ -164,19 +165,20 @@ def write_clips(
     videos: Mapping[str, Video],
     cache: Cache | None = None,
 ) -> list[Path]:
-    """Cut each stretch as a film with its sound, frame by frame, and return the files.
+    """Write each stretch as a film with its sound, cut to the frame, and return the files.
 
-    A stretch shorter than two seconds is shown with the seconds around it, and one longer than two
-    minutes from its middle.
+    A stretch shorter than two seconds is shown with the seconds around it. Of one longer than two
+    minutes, only the two minutes in its middle are shown.
 
     Args:
         passages: The stretches; answers in words, which are about no stretch, are left out.
-        folder: Where the films lie: "003 evidence A 0-12.480.mp4".
+        folder: Where the films are written, each as "003 evidence A a fox 12.480.mp4".
         videos: The videos, by name.
         cache: Where films are cached; by default that of the video.
 
     Raises:
-        InputError: A video is not among `videos`, a film cannot be made, or a file not be written.
+        InputError: A video is not among `videos`, a film cannot be made, or a file cannot be
+            written.
     """
     target = Path(folder)
     made = list[Path]()
@@ -222,7 +224,7 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
     """Return frames and sound as a film.
 
     Raises:
-        InputError: PyAV has no encoder for it.
+        InputError: PyAV has no encoder for the clip's form.
     """
     import av
     from av.audio.stream import AudioStream
@@ -231,7 +233,7 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
 
     form = FORMS[clip.form]
     buffer = io.BytesIO()
-    second = max(1, round(clip.fps))
+    frames_per_s = max(1, round(clip.fps))
     with av.open(buffer, "w", format=clip.form) as container:
         stream = container.add_stream(
             _encoder(form.encoders), rate=Fraction(clip.fps).limit_denominator(60_000)
@@ -256,12 +258,13 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
 
         number = -1
         for number, frame in enumerate(frames):
-            if number % second == 0:
-                speak(number // second * RATE, (number // second + 1) * RATE)
+            if number % frames_per_s == 0:
+                second = number // frames_per_s
+                speak(second * RATE, (second + 1) * RATE)
             picture = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="yuv420p")
             picture.pts = number
             container.mux(stream.encode(picture))
-        speak((number // second + 1) * RATE, None)
+        speak((number // frames_per_s + 1) * RATE, None)
         container.mux(stream.encode())
         container.mux([] if voice is None else voice.encode())
     return buffer.getvalue()
@@ -283,13 +286,13 @@ def _encoder(names: tuple[str, ...]) -> str:
 
 
 def _sound(video: Video, span_s: Span) -> Samples | None:
-    """Return the sound of an interval, or silence; None if no file of it has sound."""
+    """Return the sound of an interval, silent where a file has none; None if no file has sound."""
     sound = np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16)
     first = 0
     is_heard = False
     for part, start_s, end_s in parts_of(video, *span_s):
         last = first + round((end_s - start_s) * RATE)
-        with suppress(VideoError):  # it has no sound
+        with suppress(VideoError):  # no sound, or none that can be sought
             _hear(part, start_s, sound[first:last])
             is_heard = True
         first = last
@@ -317,13 +320,14 @@ def _hear(part: Video, start_s: float, sound: Samples) -> None:
         stream = container.streams.audio[source.track().number]
         resampler = av.AudioResampler("s16", "stereo", RATE)
         discard_others(container, stream)
-        # Decoders need some sound before it.
+        # Decoders need some sound before the first sample that is kept.
         container.seek(round(max(0.0, origin_s - 1) * av.time_base))
         for frame in container.decode(stream):
             at = round(((frame.time or 0.0) - origin_s) * RATE)
             if at >= len(sound):
                 break
-            place = place if abs(at - place) < GAP else at
+            if abs(at - place) >= GAP:
+                place = at
             frame.pts = None
             for piece in resampler.resample(frame):
                 samples = piece.to_ndarray().reshape(-1, 2)

@@ -1,8 +1,8 @@
 """Recognises rolling captions, and keeps each of their words once.
 
 YouTube's automatic captions and those of live television show a line while it is spoken, and again
-above the next line, often with a copy of a hundredth of a second in between. Unchanged, they would
-repeat every word two or three times.
+above the next line, often with a copy in between that lasts a hundredth of a second. Unchanged,
+they would repeat every word two or three times.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import NamedTuple
 from atlaskit.video.subtitles.track import Line, Subtitles
 
 ECHO_S = 0.05
-"""A line without new words that lasts no longer is a copy between two others."""
+"""A line without new words that lasts no longer than this is a copy between two others."""
 APART_S = 0.5
-"""A line does not continue the one before it after a longer pause."""
+"""After a longer pause than this, a line does not continue the line before it."""
 LEAST_ECHOES = 0.3
+"""A track is rolling if at least this share of its lines are copies."""
 LEAST_ROLLED = 0.6
-"""A track is rolling if at least these shares of its lines are copies, or continue others."""
+"""A track is also rolling if at least this share of its lines continue the line before them."""
 FEWEST_ROLLED = 3
+"""The fewest continuing lines of a track that LEAST_ROLLED applies to."""
 MOST_WORDS = 100
 """Most words that captions show at once."""
 FEW_WORDS = 3
@@ -32,7 +34,7 @@ class _Step(NamedTuple):
 
     line: Line
     new: list[str]
-    """Its words that the line before it does not show."""
+    """The words of the line that the line before it does not show."""
     is_echo: bool
     is_rolled: bool
     """Whether it continues the line before it with words that were not said shortly before."""
@@ -56,10 +58,9 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
     for before, step in zip([None, *steps], steps, strict=False):
         line = step.line
         if not step.new:
-            if spoken and step.line.start_s - spoken[-1].end_s <= APART_S and not step.is_echo:
-                spoken[-1] = Line(
-                    spoken[-1].start_s, max(spoken[-1].end_s, line.end_s), spoken[-1].text
-                )
+            if spoken and line.start_s - spoken[-1].end_s <= APART_S and not step.is_echo:
+                end_s = max(spoken[-1].end_s, line.end_s)
+                spoken[-1] = Line(spoken[-1].start_s, end_s, spoken[-1].text)
             continue
         words = " ".join(step.new)
         is_growing = (
@@ -73,6 +74,11 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
 
 
 def _steps(lines: Sequence[Line]) -> list[_Step]:
+    """Return how each line continues the line before it.
+
+    A line continues the line before it if it begins with the last words of that line, and these
+    include all words that the last line with new words added.
+    """
     steps: list[_Step] = []
     shown: list[str] = []
     fresh: list[str] = []
@@ -84,7 +90,7 @@ def _steps(lines: Sequence[Line]) -> list[_Step]:
         is_continued = 0 < len(fresh) <= overlap
         new = words[overlap:] if is_continued else words
         is_echo = is_continued and not new and line.end_s - line.start_s <= ECHO_S
-        is_rolled = is_continued and not {*new} <= {*said}  # a chant repeats itself
+        is_rolled = is_continued and not set(new) <= set(said)  # unlike a chant
         steps.append(_Step(line, new, is_echo, is_rolled, is_continued and overlap == len(shown)))
         said += new
         shown = words

@@ -51,8 +51,8 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean tokens per question of Master and Workers against the duration of the video.
 
     There is one bar for each value of `duration_s` and each model: the share of the Master is at
-    its bottom, and the interval is that of the sum. Below each are the mean number of rounds and of
-    evidence frames (paper, Appendix C).
+    its bottom, and the interval is that of the sum. Below each bar are the mean numbers
+    of rounds and of evidence frames (paper, Appendix C).
 
     Args:
         rows: A table of `evaluate`; a column `model` tells several models apart.
@@ -77,13 +77,13 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     rows["model"] = rows["model"].astype(str) if "model" in rows else ""
     rows["bar"] = rows.groupby(by).ngroup()
     means = compute(rows, by)
-    bounds = {
+    error_bars = {
         "errorbar": interval_over(rows["video"], "tokens"),
         "err_kws": {"color": INK, "linewidth": 1.2},
     }
     with styled_axes(ax) as ax:
         shared = {"x": "bar", "order": range(len(means)), "width": 0.6, "saturation": 1, "ax": ax}
-        sns.barplot(rows, y="both", color=categorical(4), label="Workers", **bounds, **shared)
+        sns.barplot(rows, y="both", color=categorical(4), label="Workers", **error_bars, **shared)
         sns.barplot(
             rows, y="master_tokens", color=categorical(0), label="Master", errorbar=None, **shared
         )
@@ -93,12 +93,12 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
         )
         ax.yaxis.set_major_formatter(short_count)
         sns.move_legend(ax, **BESIDE)
-        of_both = accuracy(rows, by, column="tokens")
+        means_of_both = accuracy(rows, by, column="tokens")
         set_note(
             ax,
             who_answered(rows),
             sample(means["questions"], "a bar"),
-            interval_note(rows, of_both),
+            interval_note(rows, means_of_both),
         )
     return ax
 
@@ -142,14 +142,14 @@ def failure_modes(
         if any(totals):
             shown = failures[failures["who"].isin(methods)]
             shown = shown.assign(who=pd.Categorical(shown["who"], methods), share=100 / questions)
-            found = dict[str, str]()
+            colours = dict[str, str]()
             for index, mode in enumerate(MODES):
                 if (shown["mode"] == mode).any():
-                    found[mode] = categorical(index)
+                    colours[mode] = categorical(index)
             bars = {
                 "hue": "mode",
-                "hue_order": list(found)[::-1],
-                "palette": found,
+                "hue_order": list(colours)[::-1],
+                "palette": colours,
                 "multiple": "stack",
                 "alpha": 1,
             }
@@ -194,6 +194,7 @@ def _bar_label(means: pd.Series, is_split: bool) -> str:
 
 
 SHARED = "a question, with its share of its video"
+"""How labels name a question whose cost includes a share of its video's cost."""
 COST_LABELS = {
     "tokens": f"tokens of {SHARED}",
     "calls": f"calls of {SHARED}",
@@ -210,7 +211,7 @@ COST_LABELS = {
 MARGIN = 1.6
 """How far a logarithmic axis of costs goes beyond the data, as a factor."""
 DASHES = (0, (4, 2))
-"""Stroke of the front."""
+"""Line style of the Pareto front."""
 LEGEND_CHARS = 32
 """Longest line of a published result's name in the legend, in characters."""
 
@@ -227,8 +228,8 @@ def pareto(
 
     A method is on the front if no other one scores as much for less. The axis of costs is
     logarithmic, unless something costs nothing. The legend lists the methods by their scores, the
-    best first. Published numbers are dotted lines: they are of other models, and cost what nobody
-    measured here.
+    best first. Published results are dotted lines across all costs: they are of other models, and
+    their costs are not known.
 
     Args:
         compared: A table of `statistics.comparison`, one row a method.
@@ -252,7 +253,7 @@ def pareto(
         raise InputError(
             "The table must have one row a method: choose one duration, or compare without by=."
         )
-    # The order is that of the legend.
+    # The legend lists the methods in this order.
     compared = compared.sort_values(column, ascending=False, kind="stable")
     methods = compared["method"].tolist()
     colours = dict[str, str]()

@@ -3,9 +3,9 @@
     save, html                              a run as one HTML file
     script, style                           what the page and the widgets are made of
 
-Style and script are small files, each of which uses those before it, joined to one text. So neither
-form loads anything: the policy of the page names the hash of a single script, and the widget's
-module has no imports.
+Styles and scripts are small files, each of which uses those before it. They are joined to one text,
+so neither a page nor a widget loads anything: the content security policy of the page names the
+hash of a single script, and the module of the widget has no imports.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.steps import summarize
 
 PANE = ("dom", "filters", "map", "strips", "details", "regions", "pane")
-"""The steps of one run."""
+"""The scripts that show the steps of one run."""
 PAGE = (*PANE, "page")
-"""A page of one run that holds all of it."""
+"""The scripts of a page that holds one run with all of its images."""
 PANES = (*PANE, "beside")
-"""One run or two, with steps and images from elsewhere."""
+"""The scripts that show one run or two, whose steps and images the kernel sends."""
 
 
 def script(*names: str) -> str:
@@ -122,9 +122,10 @@ def _embedded_json(value: Any) -> str:
 
 
 def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
-    """Return the images as data URIs, empty where one cannot be shown, and why, by index.
+    """Return the images as data URIs, and by index the reasons why some cannot be shown.
 
-    The map and the last sheet come first: a page of a long run has no place for all images.
+    The URI of an image that cannot be shown is empty. The map and the last sheet come first: a page
+    of a long run has no place for all images.
     """
     max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
     uris = [""] * len(found.images)

@@ -1,7 +1,7 @@
-"""`SearchPanel`: the kernel's side of the explorer's search in the subtitles, for words, and by an
-embedder for what is near in meaning.
+"""`SearchPanel`: the kernel's side of the explorer's search in the subtitles.
 
-`find_words` finds the lines that contain the words that a person types.
+`find_words` finds the lines that contain the words that a person types. With an embedder, the panel
+also finds lines that are near in meaning.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from atlaskit.viz.widgets.explorer.describe import lane
 _TERM = re.compile(r'"([^"]+)"|([^\s"]+)')
 """A phrase in quotes, or a word."""
 _ALIKE = str.maketrans({**dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‘’ʼ", "'")})
-"""Typographic quotes and apostrophes, and the plain ones that people type."""
+"""Maps typographic quotes and apostrophes to the plain ones that people type."""
 _AROUND = "'\".,;:!?…()[]-–—¿¡"
-"""Signs that are left out around a word."""
+"""Signs that are removed from both ends of a word of the query."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """A letter of a script that puts no spaces between words, so that a word may begin anywhere."""
 _MAX_KEPT_CLASS = 9
@@ -85,11 +85,11 @@ def _terms(query: str) -> list[list[str]]:
 
 
 def _pattern(words: list[str]) -> re.Pattern[str]:
-    """Return the pattern of words in a folded text: they follow one another, with signs between."""
-    begins = ""
+    """Return the pattern of words that follow one another in a folded text, with signs between."""
+    boundary = ""
     if re.match(r"\w", words[0]) and not _UNSPACED.match(words[0]):
-        begins = r"(?<!\w)"
-    return re.compile(begins + r"\W+".join(map(re.escape, words)))
+        boundary = r"(?<!\w)"
+    return re.compile(boundary + r"\W+".join(map(re.escape, words)))
 
 
 def _folded(text: str) -> tuple[str, Sequence[int]]:
@@ -127,13 +127,15 @@ def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 MAX_QUERY_CHARS = 200
 MAX_HITS = 200
-"""Most lines that the page lists; the count is of all."""
+"""Most lines that the page lists; it counts all of them."""
 MAX_NEAR = 10
-"""Lines near in meaning that follow those with the words."""
+"""Most lines near in meaning that follow the lines with the words."""
 MAX_SPANS = 5_000
-"""Most lines whose cells are marked."""
-MAX_CHARS, CHARS_BEFORE = 240, 60
-"""Characters of a line that are shown, and those before its first marked word."""
+"""Most lines whose times the page gets, to mark the grid cells in which they lie."""
+MAX_CHARS = 240
+"""Most characters of a line that are shown."""
+CHARS_BEFORE = 60
+"""Most characters that are shown before the first marked word of a line."""
 NO_SUBTITLES = (
     'This video has no subtitles to search. Open it with some: ak.open_video("film.mp4", '
     'subtitles="film.srt"), or "embedded" for a track inside the file, or '
@@ -152,7 +154,7 @@ class SearchPanel:
         Args:
             atlas: The environment of the video whose subtitles are searched.
             send: Sends a message to the page, from any thread.
-            embedder: What finds lines near in meaning; None for words alone.
+            embedder: Finds lines near in meaning; None finds words alone.
         """
         self._video = atlas.video
         self._cache = atlas.cache
@@ -176,10 +178,10 @@ class SearchPanel:
             note = ""
             if not lines:
                 note = NO_SUBTITLES
-            has_words = {each.line for each in found}
+            with_words = {each.line for each in found}
             near = list[FoundLine]()
             for line in self._near(lines, query):
-                if line not in has_words:
+                if line not in with_words:
                     near.append(FoundLine(line, ()))
         except (AtlasError, OSError) as error:
             found = []
