@@ -1,8 +1,8 @@
 """`Script`: the scenes, world events and spoken lines of a synthetic video.
 
-Pure data: the parts of a script, the rules of a valid one, and its JSON form (the manifest). This
-module does not know how scripts are drawn from a seed, nor pixels, files or questions. Every time
-is a frame time (`n / fps`), so the truth is exact: an event's object is visible on all frames of
+Pure data: the parts of a script, the rules of a valid one, and its JSON form (the manifest). How
+scripts are drawn from a seed is not known here; nor are pixels, files and questions. Every time is
+a frame time (`n / fps`), so the truth is exact: an event's object is visible on all frames of
 `[start_s, end_s)` and on no other frame.
 """
 
@@ -96,7 +96,7 @@ class WorldEvent:
         id: Unique within a script.
         scene: Index of the scene that contains the event.
         start_s: First second at which the object is visible.
-        end_s: First second at which it no longer is.
+        end_s: First second at which it is no longer visible.
         colour: Colour of the object, a key of COLOURS.
         shape: Shape of the object, one of SHAPES.
         caption: Text on screen during the event, if any.
@@ -265,7 +265,10 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _read(row_type: type[_Row], row: dict[str, Any]) -> _Row:
-    """Build a dataclass from a JSON object with exactly its fields, each of the declared type."""
+    """Build a dataclass from a JSON object with exactly its fields, each of the declared type.
+
+    A list of JSON must already be a tuple.
+    """
     types = {field.name: str(field.type) for field in dataclasses.fields(row_type)}
     if set(row) != set(types):
         missing = sorted(types.keys() - row.keys())
@@ -303,11 +306,11 @@ def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
 def _rules(script: Script) -> Iterator[tuple[bool, str]]:
     """Yield each rule of a valid script: whether it is met, and the violation if it is not."""
     scenes = script.scenes
-    last_s = 0.0
+    previous_end_s = 0.0
     for scene in scenes:
-        yield scene.start_s == last_s, "the scenes do not follow one another from 0 s"
-        last_s = scene.end_s
-    yield last_s == script.duration_s, "the last scene does not end with the video"
+        yield scene.start_s == previous_end_s, "the scenes do not follow one another from 0 s"
+        previous_end_s = scene.end_s
+    yield previous_end_s == script.duration_s, "the last scene does not end with the video"
     for index, scene in enumerate(scenes):
         yield scene.index == index, "the scenes are misnumbered"
     for scene in scenes:
@@ -344,7 +347,7 @@ def _event_rules(event: WorldEvent, scenes: tuple[Scene, ...]) -> Iterator[tuple
     scene = scenes[event.scene]
     is_inside = scene.start_s <= event.start_s and event.end_s <= scene.end_s
     yield is_inside, f"event {event.id} starts before or ends after its scene"
-    yield _stays_in_frame(event.motion), f"the motion of event {event.id} leaves the frame"
+    yield _is_valid_motion(event.motion), f"the motion of event {event.id} leaves the frame"
     positions = (None,) if event.caption is None else ("top", "bottom")
     yield (
         event.caption_at in positions,
@@ -352,8 +355,8 @@ def _event_rules(event: WorldEvent, scenes: tuple[Scene, ...]) -> Iterator[tuple
     )
 
 
-def _stays_in_frame(motion: Motion) -> bool:
+def _is_valid_motion(motion: Motion) -> bool:
     has_entrances = motion.enter in ENTRANCES and motion.leave in ENTRANCES
     is_inside = all(0 <= at <= 1 for at in (motion.x0, motion.y0, motion.x1, motion.y1))
-    swings_little = 0 <= motion.bob <= 0.2 and motion.bob_s > 0 and abs(motion.tilt_deg) <= 20
-    return has_entrances and is_inside and swings_little and 0.05 <= motion.size <= 0.6
+    is_gentle = 0 <= motion.bob <= 0.2 and motion.bob_s > 0 and abs(motion.tilt_deg) <= 20
+    return has_entrances and is_inside and is_gentle and 0.05 <= motion.size <= 0.6

@@ -1,12 +1,12 @@
 """`Store`: the entries of a cache on disk, in one table of SQLite and in files beside it (`Rows`).
 
 diskcache stores rows in SQLite, and values of 32 kB and more in files beside the database, for many
-threads and processes of one host. This module is the only one that imports it. It refuses pickles
-before they are loaded (CVE-2025-69872), evicts nothing, and reads and deletes only files that
-diskcache itself names.
+threads and processes of one host. Only this module imports diskcache. `Rows` refuses pickles before
+they are loaded (CVE-2025-69872), evicts nothing, and reads and deletes only files that diskcache
+itself names.
 
-It turns every failure of SQLite and the file system into one sentence, and detects a database that
-was deleted while in use. This module does not interpret the bytes.
+`Store` turns every failure of SQLite and the file system into one sentence, and detects a database
+that was deleted while in use. This module does not interpret the bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from atlaskit.errors import CacheError, InputError, reason
 
 assert DBNAME == DATABASE, "diskcache names its database otherwise, so no cache would be found"
 Busy = diskcache.Timeout
-"""Raised when another program holds the database for too long, or it is read-only."""
+"""Raised when another program holds the database for too long, or the database is read-only."""
 FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 """Path of a value's file, relative to the folder."""
 FIND = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
@@ -94,9 +94,11 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
             Unreadable: The file cannot be read this time.
         """
         with self._read_lock:
-            (row,) = self._reader.execute(FIND, (key,)).fetchall() or [None]
+            rows = self._reader.execute(FIND, (key,)).fetchall()
+        if not rows:
+            return None
         with suppress(FileNotFoundError):
-            return row and self._disk.fetch(*row, False)
+            return self._disk.fetch(*rows[0], False)
         return None
 
 
@@ -110,7 +112,7 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no typ
         return key, True
 
     def get(self, key: object, raw: bool) -> object:
-        """Return the key of its stored form."""
+        """Return the key from its stored form."""
         if not raw:
             raise Tampered
         return key
@@ -267,7 +269,7 @@ class Store:
             )
 
     def remove_foreign(self) -> int:
-        """Remove rows whose keys are pickles, unloaded, and orphaned files; return their number."""
+        """Remove orphaned files, and rows whose keys are pickles, unread; return how many."""
         with self._cache_errors("written"), self._rows.transact():
             self._rows.query("DELETE FROM Cache WHERE NOT (raw = 1 AND TYPEOF(key) = 'text')")
             ((count,),) = self._rows.query("SELECT CHANGES()")
@@ -321,7 +323,7 @@ class Store:
 
 
 def _identity(database: Path) -> tuple[int, int]:
-    """Return device and inode of a file, which differ for its replacement; zeros without a file."""
+    """Return the device and inode of a file, which tell it from a later one; zeros for none."""
     try:
         status = database.stat()
     except FileNotFoundError:

@@ -37,8 +37,8 @@ the paper."""
 
 EVEN_S = 5.0
 """Step in seconds up to which the sheet of a stretch shows frames at even steps, whatever the
-sampling. A sheet so fine serves to find where an event begins, or to prove that there is none of
-that length, and for both no gap may be longer than the step."""
+sampling. So fine a sheet serves to find where an event begins, or to prove that no event lasts as
+long as a step. For both, no gap may be longer than the step."""
 SHEET_PX = 2560
 """Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 
@@ -97,7 +97,7 @@ def lines_by_cell(
     starts_s = [cell.start_s for cell in view.cells]
     for line in lines:
         first = max(0, bisect_right(starts_s, line.start_s) - 1)
-        # This is the usual case; a video of ten hours has 2,000 lines.
+        # The usual case is kept fast: a video of ten hours has 2,000 lines.
         if not are_repeated and first not in view.dead:
             by_cell.setdefault(first, []).append(line)
             continue
@@ -155,7 +155,7 @@ class Atlas:
     max_depth: int | Literal["auto"] = "auto"
     """Depth of the deepest grid that an agent may expand to, from 0 (the root grid alone) to D_max.
     "auto" is the first depth whose cells span less than `min_span_s`. At any setting an agent
-    cannot expand a cell shorter than that; it can zoom and investigate there."""
+    cannot expand a cell shorter than `min_span_s`, only zoom and investigate there."""
     fit: Fit = "native"
     labels: Labels = "index"
     subtitles: bool = True
@@ -183,7 +183,7 @@ class Atlas:
     sub_second_depth = staticmethod(geometry.sub_second_depth)
 
     def __post_init__(self) -> None:
-        self.video = as_video(self.video, self.cache)  # it may be the name of a file
+        self.video = as_video(self.video, self.cache)  # a caller may pass the name of a file
         if self.traversal not in get_args(Traversal):
             raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
@@ -264,10 +264,10 @@ class Atlas:
         is_stretch = grid != self.root and not grid.path
         if is_stretch and grid.resolution_s <= EVEN_S:
             look = replace(look, sampling="midpoint")
-        # The sheet is as wide as the others, if the video has the pixels.
+        # Larger cells make the sheet as wide as the others, if the video has the pixels.
         if is_stretch and grid.resolution_s < SUB_SECOND:
-            most = max(self.cell, max(self.video.size))
-            look = replace(look, cell=min(most, self.cell * self.k // grid.k))
+            widest = max(self.cell, max(self.video.size))
+            look = replace(look, cell=min(widest, self.cell * self.k // grid.k))
         return View(self.video, grid, look, state.dead_cells, self.cache)
 
     @property
@@ -284,7 +284,7 @@ class Atlas:
         Args:
             start_s: Start of the stretch in seconds.
             end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
-                grid, and widened where it holds fewer frames than its sheet.
+                grid, and widened if it is shorter than the sheet's cells of `finest_s` each.
             step_s: The longest allowed step; the grid has no more cells than this step requires. 0
                 means as many cells as possible.
         """
@@ -293,9 +293,10 @@ class Atlas:
         start_s = max(start_s, root.start_s)
         end_s = min(end_s, root.end_s)
         step_s = max(step_s or (end_s - start_s) / root.size, finest_s)
-        k = min(self.k, math.ceil(math.sqrt(max(1.0, (end_s - start_s) / step_s - 1e-6))))
-        most = math.floor(math.sqrt(root.span_s / finest_s + 1e-6))
-        k = max(2, min(k, most))
+        # The 1e-6 keeps a rounding error from changing the number of cells.
+        steps = max(1.0, (end_s - start_s) / step_s - 1e-6)
+        most_k = math.floor(math.sqrt(root.span_s / finest_s + 1e-6))
+        k = max(2, min(self.k, math.ceil(math.sqrt(steps)), most_k))
         least_s = min(k * k * finest_s, root.span_s)
         if end_s - start_s < least_s:
             start_s = min(max(root.start_s, (start_s + end_s - least_s) / 2), root.end_s - least_s)
@@ -399,10 +400,11 @@ class Atlas:
 
     def _readable_times(self, state: State, indices: Sequence[int]) -> list[float]:
         """Return the times of some cells' frames; raise IllegalAction if one cannot be decoded."""
-        seen = self.observe(state)
-        moments_s = seen.moments
+        observation = self.observe(state)
+        moments_s = observation.moments
         times_s = [moments_s[index] for index in indices]
-        size = seen.view.look.frame_size(seen.view.cell_size)
+        view = observation.view
+        size = view.look.frame_size(view.cell_size)
         readable = are_readable(self.video, times_s, size, self.fit, self.cache)
         for index, is_readable in zip(indices, readable, strict=True):
             if not is_readable:

@@ -103,18 +103,18 @@ def dvd(
 ) -> Result:
     """Answer by a controller that browses and searches records of clips, and inspects clips.
 
-    After Deep Video Discovery (Zhang et al., 2025). One record per clip is paid once per video.
+    After Deep Video Discovery (Zhang et al., 2025). The record of each clip is paid once per video.
     Then, per question, a controller takes up to 15 turns, one action each: `global_browse` answers
     from up to 300 captions, `clip_search` gives up to 16 records, `frame_inspect` answers from up
     to 50 frames of some clips, `finish` ends. The answer comes from the text of all this.
 
     Unlike the original: the search ranks by words (BM25), not embeddings. Subjects are merged
     across clips by their name alone, without a call, so that two people of one name are one, with
-    an appearance each. Frames come on whole sheets, so 50 are 48, and every clip is covered, none
-    of its frames dropped. `global_browse` picks its captions by the query where there are more than
-    300 (50 minutes), not the first ones. The last turn can only finish, and is not asked for. A
-    record is given once; later searches name it by its number. Replies follow a schema, so no reply
-    is lost for its form, and clips are named by number, never by times.
+    an appearance each. Frames come on whole sheets, so 50 become 48; every clip is covered, and
+    none of its frames is dropped. `global_browse` picks its captions by the query where there are
+    more than 300 (50 minutes), not the first ones. The last turn could only finish, so it is not
+    asked for. A record is given once; later searches name it by its number. Replies follow a
+    schema, so no reply is lost for its form, and clips are named by number, never by times.
 
     Args:
         clip_s: Length of a clip in seconds.
@@ -133,8 +133,8 @@ def dvd(
     check_frames(frames)
     spans = clip_spans(run, clip_s)
     desk = Desk(run, spans, Index(describe_clips(run, spans)), top, frames)
-    taken = converse(run, RESEARCHER, len(spans), desk.tools(), turns=turns)
-    return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(taken)))
+    turns_taken = converse(run, RESEARCHER, len(spans), desk.tools(), turns=turns)
+    return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(turns_taken)))
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,9 @@ class Desk:
     archive: Index[Clip]
     """The clips that were described, in order of time."""
     top: int
+    """The most captions that `browse` reads."""
     frames: int
+    """The most frames that `inspect` shows."""
     known: set[int] = field(default_factory=set)
     """Clips whose records the controller has read."""
 
@@ -169,11 +171,11 @@ class Desk:
             "last clip of each, and tells you the answer to a question of yours or that it was "
             "not found. The fewer clips, the closer the look."
         )
-        looked = {"question": Words, "ranges": clip_ranges(len(self.spans))}
+        look_fields = {"question": Words, "ranges": clip_ranges(len(self.spans))}
         return (
             Tool(BROWSE, browse, {"query": Words}, self.browse),
             Tool(SEARCH, search, {"description": Words, "k": FOUND}, self.search),
-            Tool(INSPECT, look, looked, by_ranges(self.spans, self.inspect)),
+            Tool(INSPECT, look, look_fields, by_ranges(self.spans, self.inspect)),
         )
 
     def browse(self, action: Any) -> Outcome:
@@ -220,7 +222,7 @@ class Desk:
 def best_of(archive: Index[Clip], query: str, top: int) -> list[Clip]:
     """Return up to `top` clips in order of time: those that suit a query best.
 
-    If fewer clips share a word with the query, the others are spread evenly over the rest.
+    If fewer clips share a word with the query, clips spread evenly over the rest fill the list.
 
     Args:
         archive: The clips.
@@ -230,16 +232,16 @@ def best_of(archive: Index[Clip], query: str, top: int) -> list[Clip]:
     found = archive.search(query, top)
     numbers = {clip.index for clip in found}
     rest = [clip for clip in archive.clips if clip.index not in numbers]
-    fill = min(top - len(found), len(rest))
-    for number in range(fill):
-        found.append(rest[number * len(rest) // fill])
+    missing = min(top - len(found), len(rest))
+    for number in range(missing):
+        found.append(rest[number * len(rest) // missing])
     return in_order(found)
 
 
 def subjects_of(clips: Sequence[Clip]) -> str:
     """Return the subjects with their clips, a row for each name; those in most clips come first.
 
-    Subjects of one name count as one; if it looks different in some clips, it has several
+    Subjects of one name count as one; a subject that looks different in some clips has several
     appearances. Upper and lower case and punctuation do not matter.
     """
     clips_of = dict[str, set[int]]()

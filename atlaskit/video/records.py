@@ -72,14 +72,14 @@ def remember_video(video: Video, cache: Cache) -> None:
     for part in parts:
         put_facts(part, cache)
     put_facts(video, cache)
-    lines = video.subtitles.fingerprint
-    _put(LINES.key(lines=lines), video.subtitles.as_json.encode(), cache)
+    shown = video.subtitles.fingerprint
+    _put(LINES.key(lines=shown), video.subtitles.as_json.encode(), cache)
     if video.subtitles.original:
         original = Subtitles(video.subtitles.original)
         _put(LINES.key(lines=original.fingerprint), original.as_json.encode(), cache)
-        _put(ORIGINAL.key(lines=lines), canonical_json(original.fingerprint).encode(), cache)
-    if cache.get_json(ASKED.key(video=video.fingerprint)) != lines:
-        cache.put_json(ASKED.key(video=video.fingerprint), lines)
+        _put(ORIGINAL.key(lines=shown), canonical_json(original.fingerprint).encode(), cache)
+    if cache.get_json(ASKED.key(video=video.fingerprint)) != shown:
+        cache.put_json(ASKED.key(video=video.fingerprint), shown)
 
 
 def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
@@ -92,8 +92,7 @@ def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
 
 def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
     """Return the lines that a video was last asked about with, or None if the cache has none."""
-    lines = cache.get_json(ASKED.key(video=fingerprint))
-    track = _track(lines, cache)
+    track = _track(cache.get_json(ASKED.key(video=fingerprint)), cache)
     if track is None:
         return None
     original = _track(cache.get_json(ORIGINAL.key(lines=track.fingerprint)), cache)
@@ -102,9 +101,11 @@ def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
     return Subtitles(track.lines, original.lines)
 
 
-def _track(lines: object, cache: Cache) -> Subtitles | None:
+def _track(fingerprint: object, cache: Cache) -> Subtitles | None:
     """Return the track of a fingerprint, or None if the cache has none."""
-    entry = cache.get(LINES.key(lines=lines)) if isinstance(lines, str) else None
+    if not isinstance(fingerprint, str):
+        return None
+    entry = cache.get(LINES.key(lines=fingerprint))
     if entry is None:
         return None
     return parse_lines(entry)
@@ -152,7 +153,8 @@ LINES = Kind("lines", 1, _are_lines)
 ASKED = Kind("asked", 1, _is_fingerprint)
 """The subtitle track that a video had when `ask` last used it."""
 ORIGINAL = Kind("original", 1, _is_fingerprint)
-"""The track that a source gave for rolling captions, by the lines said once, which are shown."""
+"""The fingerprint of rolling captions as their source gave them, by that of the track shown, in
+which each line is said once."""
 
 
 def put_facts(video: Video, cache: Cache) -> None:
@@ -170,7 +172,7 @@ def facts_of(video: Video) -> VideoFacts:
         "size": list(video.size),
         "parts": [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else [],
     }
-    if video.lead_s:  # otherwise the facts stay as versions without this one stored them
+    if video.lead_s:  # without it, the facts stay as earlier versions stored them
         facts["lead_s"] = video.lead_s
     if isinstance(video, Collection):
         films = []

@@ -43,20 +43,21 @@ PACKED = {
     "*.tgz": "tar -xzf {path} -C {home}",
     "*.tar.part*": "cat {parts} | tar -x -C {home}",
 }
-"""Archives in which datasets are published, and the shell command that unpacks one."""
+"""Patterns of the archives that datasets are published in, with the shell command to unpack one."""
 
 
 def packed_in(home: Path) -> dict[str, str]:
     """Return the archives that lie in a folder, with the command that unpacks each.
 
-    Parts of an archive (`videos.tar.part.aa`) and numbered ones (`chunk_01.zip`) have one command.
+    The parts of one archive (`videos.tar.part.aa`) share a command, and so do numbered archives
+    (`chunk_01.zip`).
     """
     found = dict[str, str]()
     folder = shlex.quote(str(home))
     for pattern, command in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
-            # A quoted asterisk would not stand for other characters, and no text needs no quotes.
+            # A quoted asterisk would not stand for other characters; an empty part needs no quotes.
             parts = "*".join(part and shlex.quote(part) for part in name.split("*"))
             found[name] = command.format(
                 path=shlex.quote(str(home / name)), parts=f"{folder}/{parts}", home=folder
@@ -85,7 +86,7 @@ def find_inside(folder: Path, name: str) -> Path | None:
 
 
 def existing(home: Path, *names: str) -> list[Path]:
-    """Return the files of a folder that exist, of those with some names."""
+    """Return those of the named files that exist in a folder."""
     paths = [home / name for name in names]
     return list(filter(Path.is_file, paths))
 
@@ -95,8 +96,9 @@ class MediaFiles:
     """Files of one kind in a dataset's folder, found by the name that a row gives.
 
     Mirrors of a dataset differ in where the files lie: in the folders that the dataset names, one
-    level below these (archives bring folders of their own), or directly in its folder. They differ
-    in the suffix too. The folders are listed once, because a dataset has thousands of names.
+    level below these (archives bring folders of their own), or directly in its folder. Mirrors also
+    differ in the suffixes of files. The folders are listed once, because a dataset has thousands of
+    names.
     """
 
     home: Path
@@ -106,7 +108,7 @@ class MediaFiles:
     """Suffixes of such files, the preferred one first. Their case does not matter."""
 
     def find(self, *names: str) -> Path | None:
-        """Return the file with the first of some names that exists inside the folder, or None.
+        """Return the file of the first name for which one exists inside the folder, or None.
 
         A name comes with or without its suffix and its folder. A file with another suffix is
         returned if there is none with the given one.
@@ -121,17 +123,17 @@ class MediaFiles:
         path = PurePosixPath(name)
         if not path.name or path.is_absolute() or ".." in path.parts:
             return None
-        is_named = path.suffix.lower() in self.suffixes
-        if is_named and len(path.parts) > 1:
+        has_suffix = path.suffix.lower() in self.suffixes
+        if has_suffix and len(path.parts) > 1:
             for folder in ("", *self.folders):
                 found = find_inside(self.home / folder, name)
                 if found is not None:
                     return found
-        stem = path.stem if is_named else path.name
+        stem = path.stem if has_suffix else path.name
         for base, below, names in self._places:
-            inside = names.get(path.name) or names.get(stem)
-            if inside is not None:
-                found = find_inside(base, str(Path(below) / inside))
+            file_name = names.get(path.name) or names.get(stem)
+            if file_name is not None:
+                found = find_inside(base, str(Path(below) / file_name))
                 if found is not None:
                     return found
         return None
@@ -157,7 +159,8 @@ class MediaFiles:
     def _names(self, folder: Path) -> dict[str, str]:
         """Return the names of a folder's files, by name and by stem.
 
-        A name counts before a stem, and of several files with one stem that with the best suffix.
+        A name counts before a stem. Of several files with one stem, the one whose suffix comes
+        first in `suffixes` counts.
         """
         files = list(map(Path, _visible_in(folder)))
         found = dict[str, str]()
@@ -193,9 +196,12 @@ class LazyVideo:
     """
 
     def __call__(self) -> Video:
-        """Open the video; clip its lines to it, and end an open-ended line with it."""
+        """Open the video, and clip its subtitle lines to it.
+
+        A line without an end lasts until the video ends.
+        """
         video = open_video(self.path)
-        if self.subtitles is not None:  # after the video, since they are clipped to its duration
+        if self.subtitles is not None:  # the lines are clipped to the duration of the open video
             starts_at_s = self.starts_at_s + video.lead_s
             video.subtitles = read_subtitles(
                 self.subtitles,
@@ -304,7 +310,8 @@ class Loading(Generic[R]):
             own=list(filter(layout.is_own, self._files)),
             parse_line=layout.parse_line,
         )
-        for self._number, (location, row) in enumerate(found):
+        for number, (location, row) in enumerate(found):
+            self._number = number
             yield location, row
 
     def add(
@@ -325,21 +332,21 @@ class Loading(Generic[R]):
     ) -> None:
         """Add the case of one question, or note that its video is missing.
 
-        The fact `subtitles` tells whether the case has any. If an earlier question has the same id,
-        the id gets a number, so that each row of a table can be found by its id. Neither this
-        number nor that of a question without an id depends on which videos are missing.
+        The fact `subtitles` tells whether the case has subtitles. If an earlier question has the
+        same id, the id gets a number, so that each row of a table can be found by its id. Neither
+        this number nor that of a question without an id depends on which videos are missing.
 
         Args:
             location: Where the row stands, for the error message.
             video: Names under which the video's file may lie; the first is the dataset's own.
             text: The question.
             name: Name of the video in the case; "" for the first of `video`.
-            choices: Its choices, in the dataset's order.
+            choices: The choices of the question, in the dataset's order.
             id: The dataset's id of the question; "" if it has none.
             facts: The dataset's own columns.
-            lines: Names of its subtitle file; None for those of the video.
+            lines: Names of the video's subtitle file; None if it is named like the video.
             videos: Where this video may lie, if not where the dataset's others do.
-            subtitles: Where its subtitles may lie, likewise.
+            subtitles: Where its subtitles may lie, if not where the dataset's others do.
             starts_at_s: Second of the subtitle file at which the video starts.
             **fields: Further fields of `Question`.
 
@@ -372,7 +379,7 @@ class Loading(Generic[R]):
         """Return the benchmark; warn the loader's caller of missing videos and packed archives.
 
         Args:
-            name: Its name; "" for the dataset's.
+            name: Name of the benchmark; "" for the dataset's.
         """
         name = name or self.layout.name
         for what, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
@@ -388,9 +395,10 @@ class Loading(Generic[R]):
             warnings.warn(
                 f"{name}: {lacking}; the others hold the rest of its questions.", stacklevel=3
             )
-        lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
+        have_lines = any(case.facts["subtitles"] for case in self.cases)
         for archive, command in packed_in(self.home).items():
-            if self.missing or (lacks_lines and "subtitle" in archive):
+            is_for_lines = self.wants_lines and not have_lines and "subtitle" in archive
+            if self.missing or is_for_lines:
                 path = self.home / archive
                 warnings.warn(
                     f"{name}: {path} is still packed; this unpacks it: {command}", stacklevel=3
@@ -403,18 +411,18 @@ PART = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)", re.DOTALL)
 
 
 def parts_missing(paths: Sequence[Path]) -> str:
-    """Return a sentence about the first of several files of rows that is missing; "" if none is."""
+    """Return words about the first missing file of a numbered set; "" if none is missing."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for path in paths:
         part = PART.fullmatch(path.name)
         if part is not None:
             found.setdefault((part[1], part[3], part[4]), set()).add(int(part[2]))
-    for (begin, count, end), numbers in found.items():
+    for (beginning, count, ending), numbers in found.items():
         if len(numbers) < int(count) <= MOST_PARTS:
             lacking = min(set(range(int(count))) - numbers)
             return (
                 f"only {len(numbers)} of {int(count)} files of rows are there, not "
-                f"{begin}{lacking:05d}-of-{count}{end}"
+                f"{beginning}{lacking:05d}-of-{count}{ending}"
             )
     return ""
 

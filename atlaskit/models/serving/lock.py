@@ -1,7 +1,7 @@
 """Packages at the versions that were tested, and what is shown while they are installed.
 
 Contents:
-    `install_locked`: installs the packages of an environment. `requirements.lock` has them for
+    `install_locked`: installs the packages of an environment. `requirements.lock` lists them for
         every Python and platform; `make lock` writes it (`tools/lock.py`).
     `Progress`: the stages of a task that takes minutes, in lines for a terminal, a notebook or a
         log.
@@ -28,7 +28,7 @@ class Progress:
         """Print that a task begins.
 
         Args:
-            task: The task, as "starting vLLM".
+            task: The task, such as "starting vLLM".
         """
         self._stage = ""
         self._began_s = self._printed_s = time.monotonic()
@@ -38,9 +38,9 @@ class Progress:
         """Print a stage when it begins, and again from time to time while it lasts.
 
         Args:
-            stage: The stage, as "downloading".
-            detail: How far it has come, as "3 of 110 packages". A change of it is not printed at
-                once, but with the next line.
+            stage: The stage, such as "downloading".
+            detail: How far the stage has come, such as "3 of 110 packages". A new detail is not
+                printed at once, but with the next line.
         """
         now_s = time.monotonic()
         if stage != self._stage or now_s - self._printed_s > HEARTBEAT_S:
@@ -62,7 +62,7 @@ ENTRY = re.compile(r"^([A-Za-z0-9].*\n(?:[ \t]+--hash.*\n)*)    # (.*)\n", re.MU
 """A requirement with its lines of hashes, and below it the extras that need it."""
 POLL_S = 0.5
 CONTROL = re.compile(r"\x1b\[[\d;?]*[A-Za-z]|^.*\r")
-"""Sequences with which progress bars hide and show the cursor, and what they wrote over."""
+"""Terminal sequences of progress bars, and the text that they have overwritten."""
 TAIL_BYTES = 4096
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's index of CPU builds, for machines whose own package index lacks them."""
@@ -73,10 +73,10 @@ class NotInstalled(Exception):
 
 
 def locked(*extras: str, lock: Path = LOCK) -> tuple[str, list[str]]:
-    """Return the packages that extras of atlaskit need, with all that these need.
+    """Return the packages that extras of atlaskit need, with their dependencies.
 
     Args:
-        extras: Names of the extras, as "notebook"; they share an environment.
+        extras: Names of the extras, such as "notebook"; they share an environment.
         lock: The file of versions.
 
     Returns:
@@ -110,7 +110,7 @@ def install_locked(
     hashed, others = locked(*extras)
     requirements = folder / "requirements.txt"
     requirements.write_text(hashed, encoding="utf-8")
-    if others:  # first: where it cannot be had, nothing else is downloaded
+    if others:  # first, so that nothing else is downloaded if these cannot be had
         pip_install(folder, ["--no-deps", *more, *others], progress, TORCH_CPU_INDEX)
     pip_install(folder, ["--no-deps", *more, "--require-hashes", "-r", str(requirements)], progress)
 
@@ -118,7 +118,7 @@ def install_locked(
 def pip_install(
     folder: Path, arguments: list[str], progress: Progress, more_index: str = ""
 ) -> None:
-    """Run `pip install`, and once more with another index if the machine's own does not do.
+    """Run `pip install`, and once more with another index too if the machine's own fails.
 
     Raises:
         NotInstalled: If pip fails.
@@ -150,7 +150,7 @@ def succeeds(command: list[str], log: Path, progress: Progress, stage: str) -> b
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log, at most 80 characters; "" if it is gone."""
+    """Return up to 80 characters of a log's last line, warnings left out; "" if there is none."""
     if not log.is_file():  # someone has cleaned the folder of temporary files
         return ""
     with log.open("rb") as file:
@@ -158,6 +158,6 @@ def last_line(log: Path) -> str:
         lines = file.read().decode(errors="replace").splitlines()
     for line in reversed(lines):
         words = CONTROL.sub("", line).strip()
-        if words and not words.startswith("WARNING: "):  # which pip repeats
+        if words and not words.startswith("WARNING: "):  # pip repeats its warnings
             return words[:80]
     return ""

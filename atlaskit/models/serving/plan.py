@@ -6,8 +6,8 @@ Contents:
     `plan`: weights, keys and values, and the largest grid that a card holds. A conversation holds
         up to 16 images, and each image token keeps keys and values in every layer with full
         attention. So the memory for conversations, not that for the weights, decides what a card
-        can do. The weights are what their files take, the rest goes by the model's `config.json`;
-        what vLLM itself needs is an estimate.
+        can do. The size of the weights is that of their files, and the rest follows from the
+        model's `config.json`. What vLLM itself needs is an estimate.
     `concerns`: warnings for a user before a server starts.
 """
 
@@ -36,8 +36,7 @@ MOST_ENGINES = 8
 """Engines beyond this number starve: one API server feeds them all, and takes a twentieth of a
 second of processor time for each call."""
 GIB_PER_ENGINE = 4
-"""GiB of the machine's memory for each engine of a small model. An engine takes about half of
-it."""
+"""GiB of the machine's memory for each engine of a small model, which takes about half of them."""
 PROBE = b"""\
 #include <Python.h>
 #include <omp.h>
@@ -93,7 +92,8 @@ def cores(
 
     Args:
         cpuinfo_path: Linux's description of the processor.
-        quota: The quota of the control group: microseconds of processor time, and in how many.
+        quota: File with the quota of the control group: the microseconds of processor time that
+            are granted, and the length of the period for which they are.
     """
     usable = set(range(os.cpu_count() or 1))
     if hasattr(os, "sched_getaffinity"):
@@ -105,7 +105,7 @@ def cores(
         if int(number) in usable:
             physical.add((values.get("physical id", number), values.get("core id", number)))
     most = len(physical) or len(usable)
-    granted, _, period = cpuinfo(quota).partition(" ")
+    granted, _, period = _text_of(quota).partition(" ")
     if granted.isdigit() and int(period):
         most = min(most, int(granted) // int(period))
     return max(1, most)
@@ -118,6 +118,11 @@ def memory_nodes(folder: Path = Path("/sys/devices/system/node")) -> int:
 
 def cpuinfo(path: Path = Path("/proc/cpuinfo")) -> str:
     """Return Linux's description of the processor; "" on other systems."""
+    return _text_of(path)
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a file; "" if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -137,7 +142,8 @@ def fast_dtype(path: Path = Path("/proc/cpuinfo")) -> str:
 def can_compile() -> bool:
     """Return whether PyTorch can compile a model for the CPU.
 
-    It needs a C++ compiler (CXX, or g++) with OpenMP, and Python's headers. All are tried out.
+    It needs a C++ compiler (CXX, or g++) with OpenMP, and Python's headers. One small program
+    tries them all.
     """
     compiler = [os.environ.get("CXX", "g++"), "-x", "c++", "-fopenmp"]
     compiler += [f"-I{sysconfig.get_path('include')}", "-shared", "-fPIC", "-o"]
@@ -158,7 +164,8 @@ def engines() -> int:
 def kv_cache_gib(engines: int = 1) -> int:
     """Return the GiB for the key-value cache of each engine of a CPU server, 1 to 4.
 
-    Together they take a sixth of the memory.
+    All caches together take a sixth of the machine's memory at most, unless that leaves less than
+    1 GiB for each.
     """
     return max(1, min(4, _memory_gib() // 6 // engines))
 
@@ -176,13 +183,13 @@ USED = 0.9
 OVERHEAD = 3 * 2**30
 """Bytes of that share that activations, the encoder and graphs take."""
 ENOUGH = 4
-"""Conversations at once, such as those of four workers, for which weights stay in 16 bits."""
+"""Weights stay in 16 bits if so many conversations fit at once, such as those of four workers."""
 WORDS = 8192
 """Tokens of a conversation beside its images: words, thoughts and the answer."""
 GRIDS = ((8, 320), (8, 256), (6, 320), (8, 192), (6, 256), (6, 192), (4, 320), (4, 256), (4, 192))
 """K and cell (the longer side, in pixels) in the order in which they are tried."""
 Sheets = Callable[[int, int, int], tuple[int, int]]
-"""Returns the (width, height) in pixels of the sheet of a 16:9 video: of K, cell and patch."""
+"""Takes K, cell and patch; returns the (width, height) in pixels of the sheet of a 16:9 video."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +204,7 @@ class Sizes:
     """Bytes of keys and values that each token of a conversation keeps, in 16 bits."""
     state: int
     """Bytes that a conversation keeps in layers of linear attention, whatever its length: vLLM
-    holds two states of each, since it caches prefixes."""
+    holds two states for each such layer, since it caches prefixes."""
     longest: int
     """Most tokens of a conversation."""
     patch: int
@@ -226,7 +233,7 @@ class Plan:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of vLLM that serve it so."""
+        """The arguments with which vLLM serves the model as planned."""
         length = ("--max-model-len", str(self.context))
         return (*length, "--quantization", "fp8") if self.is_fp8 else length
 
@@ -250,37 +257,40 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
     Args:
         model: A folder, or the name of a model on the hub.
         gb: Memory of the card in GiB.
-        sheets: The sizes of sheets.
+        sheets: Gives the size of a sheet.
 
     Raises:
-        InputError: If the model's configuration is not here, or not even its smallest grid fits.
+        InputError: If `gb` is not above 0, the model's configuration is not here, or not even
+            the smallest grid fits.
     """
     if gb <= 0:
         raise InputError(
             "This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24."
         )
-    own = preset_named(model)
+    preset = preset_named(model)
     sizes = sizes_of(resolve_model(model))
-    grids = GRIDS if own == Preset() else ((own.k, own.cell),)
+    grids = GRIDS if preset == Preset() else ((preset.k, preset.cell),)
     for k, cell in grids:
-        plan = _planned(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
-        if plan.conversations:
-            return plan
+        candidate = _plan_of_grid(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+        if candidate.conversations:
+            return candidate
     advice = "Share it among cards with --tensor-parallel."
     for each in best_of_cards(sheets):
         if each.gb <= gb:
             advice = f"Serve {each.model}, or share it among cards with --tensor-parallel."
             break
-    form = " in FP8" if plan.is_fp8 else ""
+    form = " in FP8" if candidate.is_fp8 else ""
     raise InputError(
         f"{model} does not fit a card of {gb:g} GB: its weights alone are "
-        f"{plan.weights / 2**30:.1f} GB{form}. {advice}"
+        f"{candidate.weights / 2**30:.1f} GB{form}. {advice}"
     )
 
 
 def best_of_cards(sheets: Sheets) -> Iterator[Plan]:
-    """Yield a plan for each of `CARDS_GB`, from large to small: the largest grid, by the largest
-    model."""
+    """Yield the best plan for each of `CARDS_GB` that a model fits, the largest card first.
+
+    Of all plans, the one with the largest grid is best; of those, the one of the largest model.
+    """
     models = [(name, sizes_of(name)) for name in reversed(published())]
     for gb in reversed(CARDS_GB):
         best = _best_of(models, gb, sheets)
@@ -289,23 +299,26 @@ def best_of_cards(sheets: Sheets) -> Iterator[Plan]:
 
 
 def _best_of(models: Sequence[tuple[str, Sizes]], gb: float, sheets: Sheets) -> Plan | None:
-    """Return the plan of the largest grid that one of some models has on a card, or None."""
+    """Return the plan of the largest grid that fits a card with any of some models, or None."""
     for k, cell in GRIDS:
         for name, sizes in models:
-            plan = _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
-            if plan.conversations:
-                return plan
+            candidate = _plan_of_grid(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+            if candidate.conversations:
+                return candidate
     return None
 
 
-def _planned(model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: Sheets) -> Plan:
-    """Return the plan of one grid; it fits if it has a conversation.
+def _plan_of_grid(
+    model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: Sheets
+) -> Plan:
+    """Return the plan of one grid, which fits if the plan has a conversation.
 
-    The weights are converted to 8 bits if few conversations fit beside them, and more do then.
+    The weights are converted to 8 bits if fewer than `ENOUGH` conversations fit beside them in 16
+    bits and more would fit then, or if no conversation fits either way.
     """
     width, height = sheets(k, cell, sizes.patch)
-    image = math.ceil(width / sizes.patch) * math.ceil(height / sizes.patch)
-    context = min(sizes.longest, MOST_IMAGES * image + WORDS)
+    image_tokens = math.ceil(width / sizes.patch) * math.ceil(height / sizes.patch)
+    context = min(sizes.longest, MOST_IMAGES * image_tokens + WORDS)
     per_conversation = context * sizes.cache_per_token + sizes.state
     room = USED * gb * 2**30 - OVERHEAD
     weights = sizes.weights
@@ -331,8 +344,9 @@ def _planned(model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: 
 def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
     """Return how many conversations may run at once, by the states that linear attention keeps.
 
-    vLLM 0.33 fails after minutes of loading if it may run more than it has states for. None for a
-    model without such states, or one whose configuration is not known.
+    vLLM 0.33 fails after minutes of loading if it may run more conversations than there is memory
+    for their states. The result is None for a model without such states, or one whose configuration
+    is not known.
 
     Args:
         model: A folder, or the name of a model on the hub.
@@ -384,28 +398,32 @@ def published() -> dict[str, Any]:
 
 
 def sizes_of(model: str) -> Sizes:
-    """Return what a model takes: a folder, one that is on this machine, or a published one.
+    """Return what a model takes.
+
+    Args:
+        model: A folder, or the name of a model that is on this machine or is one of `published`.
 
     Raises:
-        InputError: If it is none of these, or its configuration lacks a size.
+        InputError: If the model is none of these, or its configuration lacks a size.
     """
     config, weights = _config_of(model)
     text = config.get("text_config", config)
     try:
         layers = text["num_hidden_layers"]
         heads = text["num_attention_heads"]
-        head = text.get("head_dim") or text["hidden_size"] // heads
+        head_size = text.get("head_dim") or text["hidden_size"] // heads
         interval = 1
         if "linear_num_value_heads" in text:
             interval = text.get("full_attention_interval", 4)
         kinds = text.get("layer_types") or ["linear_attention"] * (layers - layers // interval)
         linear = kinds.count("linear_attention")
         # A key and a value of 2 bytes for each of a head's numbers, in layers with full attention.
-        cache_per_token = 2 * 2 * text.get("num_key_value_heads", heads) * head * (layers - linear)
+        key_value_heads = text.get("num_key_value_heads", heads)
+        cache_per_token = 2 * 2 * key_value_heads * head_size * (layers - linear)
         key_head = text.get("linear_key_head_dim", 0)
         keys = text.get("linear_num_key_heads", 0) * key_head
         values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
-        # Two states a layer: a matrix in 32 bits, and three inputs of a convolution in 16 bits.
+        # Two states a layer: each a matrix in 32 bits and three inputs of a convolution in 16 bits.
         state = 2 * linear * (4 * values * key_head + 2 * 3 * (2 * keys + values))
     except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
         raise InputError(
@@ -422,7 +440,7 @@ def sizes_of(model: str) -> Sizes:
 
 
 def download_of(model: str) -> str:
-    """Return the sentence about what has to be downloaded of a model; "" if it is here."""
+    """Return a sentence about the download that a model needs; "" if its weights are here."""
     if any(any(folder.glob("*.safetensors")) for folder in _folders_of(model)):
         return ""
     if Path(model).is_dir():  # whatever it holds, nothing is downloaded

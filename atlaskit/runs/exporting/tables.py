@@ -1,7 +1,7 @@
-"""CSV and JSON with every field of a passage, Camtrap-DP's observations.csv, and CSV of others.
+"""CSV and JSON with every field of a passage, Camtrap-DP's observations.csv, and others' CSV.
 
-A CSV is opened in spreadsheets, and its texts come from anywhere: one that a spreadsheet would
-compute as a formula gets an apostrophe before it, which the reader takes away again.
+A CSV is opened in spreadsheets, and its texts come from anywhere. A text that a spreadsheet would
+compute as a formula is therefore written after an apostrophe, which is removed on reading.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ COLUMNS = (
 )
 """The columns of a CSV of passages; `from` and `to` are clock times for people."""
 HEADER_ROWS = 60
-"""Rows in which the names of the columns are searched; BORIS writes other facts above them."""
+"""Rows that are searched for the names of the columns; BORIS writes other facts above them."""
 
 
 def as_cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula; `from_cell` returns the text."""
+    """Return a text that no spreadsheet takes for a formula; `from_cell` undoes this."""
     return f"'{text}" if _is_risky(text) else text
 
 
@@ -216,14 +216,14 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 
 def read_csv(text: str) -> list[Passage]:
-    """Return the passages of a CSV: that of `write_csv`, of BORIS, of ELAN, or one with times.
+    """Return the passages of a CSV by `write_csv`, BORIS, ELAN, or another program that has times.
 
-    Columns are found by their names (`NAMES`); they are parted by commas, semicolons or tabs. A
-    time is a number of seconds or a clock time. Rows of BORIS that START and STOP are joined; a row
+    Columns are separated by commas, semicolons or tabs, and found by their names (`NAMES`). A time
+    is a number of seconds or a clock time. The START and STOP rows of BORIS are joined; a row
     without an end is a moment.
 
     Raises:
-        InputError: No row names a start, or a time cannot be read.
+        InputError: No row names a column for the start, or a time cannot be read.
     """
     for delimiter in ",\t;":
         for number, row in enumerate(_rows(text, delimiter, HEADER_ROWS)):
@@ -243,7 +243,12 @@ def read_csv(text: str) -> list[Passage]:
 
 
 def _rows(text: str, delimiter: str = ",", most: int = MAX_PASSAGES) -> list[list[str]]:
-    """Return the first rows of a CSV; raise InputError if it has more than MAX_PASSAGES."""
+    """Return the first `most` rows of a CSV.
+
+    Raises:
+        InputError: It is no CSV, a line has too many columns, or rows are left over after
+            MAX_PASSAGES.
+    """
     if any(line.count(delimiter) > limits.COMMAS for line in text.split("\n")):
         raise InputError(f"a line has more than {limits.COMMAS:,} columns.")
     try:
@@ -348,7 +353,7 @@ def _joined(rows: Iterable[Sequence[str]], columns: Columns) -> list[Passage]:
 
 
 class Event(NamedTuple):
-    """A moment that a person coded; those of states come in pairs."""
+    """A moment that a person coded; a state has two, its start and its stop."""
 
     time_s: float
     code: str
@@ -359,7 +364,7 @@ class Event(NamedTuple):
 
 
 def paired(events: Iterable[Event]) -> list[Passage]:
-    """Return events as passages: the first of a state starts it, the second one stops it.
+    """Return events as passages: the first event of a state starts it, the next one stops it.
 
     A state that is never stopped is a moment.
     """
@@ -390,7 +395,10 @@ def _coded(first: Event, end_s: float) -> Passage:
 
 
 def kind_and_label(code: str, subject: str) -> tuple[PassageKind, str]:
-    """Return the kind and the label of a coded event; another program's events are notes."""
+    """Return the kind and the label of a coded event; another program's events are notes.
+
+    In atlaskit's own, the subject is the kind, with a number where passages overlap.
+    """
     name = re.sub(r" \d+$", "", subject)
     if name not in KINDS:
         return "note", code
@@ -440,7 +448,8 @@ def write_observations(
     """Return passages as the observations.csv of a camera trap data package.
 
     Each is an observation of the level "media" and of the type "unclassified": a person, or a
-    classifier, says which species it is. The video's name is deployment and medium.
+    classifier, says which species it is. The video's name is both its deployment and its
+    medium.
 
     Args:
         passages: The passages.

@@ -44,16 +44,16 @@ from atlaskit.video.readers.picture import orientation_of, shown_size
 from atlaskit.video.readers.sources import PacketSource, Step
 
 LIVE = {"mpegts", "flv"}
-"""Formats of live recordings, whose clock may restart. So may that of a fragmented MP4."""
+"""Formats of live recordings, whose clock may restart. The clock of a fragmented MP4 may too."""
 HEAD = 48
 """Packets at the start of a file that are examined."""
 PROVED = 24
 """Packets that are decoded if something about them is unusual."""
 NEXT_S = 0.5e-3
-"""Pictures that are nearer in time share one time. FFmpeg writes pictures whose times would go back
-one tick apart."""
+"""Pictures nearer to each other than this count as having one time. Where times would go back,
+FFmpeg writes the pictures one tick apart."""
 SHORT_S = 2
-"""A bar appears if reading a file takes longer."""
+"""A progress bar appears if reading a file takes longer than this."""
 MPEG_WRAP = 1 << 33
 """The clock of a transport stream restarts at this tick."""
 INTRA = {1, 5, 7}
@@ -104,12 +104,12 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     gaps_s = np.diff(sorted(times)) * float(tick_length(stream))
     if gaps_s.min(initial=NEXT_S) < NEXT_S and codec.name not in ("vp8", "vp9", "av1"):
         raise Distrust("gives one time to several pictures")
-    # Pictures that refer to later ones are not stored in order, and few pictures are keyframes.
+    # Pictures that may refer to later ones are rarely stored in order of time, and keyframes are
+    # rarely in the majority, unless the codec has no other pictures.
     are_in_order = all(before < after for before, after in pairwise(times))
     keys = sum(packet.is_keyframe for packet in head)
-    if (are_in_order and context.has_b_frames) or (
-        2 * keys > len(head) > 1 and not context.codec.intra_only
-    ):
+    has_many_keys = 2 * keys > len(head) > 1 and not context.codec.intra_only
+    if (are_in_order and context.has_b_frames) or has_many_keys:
         _check_decoded(head[:PROVED], codec)
 
 
@@ -145,20 +145,20 @@ def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -
     """Raise Distrust if the keyframe before some time is a picture that others must complete.
 
     An H.264 stream may have no keyframe but its first, and refresh the picture bit by bit instead.
-    Then its marks say where a decoder may begin to recover.
+    Then its keyframe marks only say where a decoder may begin to recover.
     """
     codec = codec_of(stream)
     if codec.name != "h264":
         return
-    given = list[VideoPacket]()
+    copies = list[VideoPacket]()
     with suppress(*DECODE_ERRORS):  # damage at this place is found when it is decoded
         container.seek(ticks, stream=stream)
         packets = dropwhile(lambda packet: not packet.is_keyframe, container.demux(stream))
-        for several in (islice(packets, 1), islice(packets, PROVED)):  # mostly the first is enough
-            given += [packet_of(bytes(packet), codec) for packet in several if packet.size]
-            if dict(_types_by_packet(given, codec)).get(0) in INTRA:
+        for batch in (islice(packets, 1), islice(packets, PROVED)):  # mostly one packet is enough
+            copies += [packet_of(bytes(packet), codec) for packet in batch if packet.size]
+            if dict(_types_by_packet(copies, codec)).get(0) in INTRA:
                 return
-        if given:
+        if copies:
             raise Distrust("marks pictures as keyframes that are none")
 
 
@@ -166,7 +166,7 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
     """Raise Distrust if a packet of a file is damaged or out of order. Reads the whole file."""
     discard_others(container, stream)
     longest = LONGEST_STEP_S / tick_length(stream) if container.format.flags & MAY_JUMP else NEVER
-    wraps = container_kind(container) == "mpegts"
+    is_mpegts = container_kind(container) == "mpegts"
     packets = (packet for packet in container.demux(stream) if packet.size)
     last: int | None = None
     codec = codec_of(stream)
@@ -187,8 +187,8 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
                     parameters.add(parameters_of(packet, codec))
                     if len(parameters - {b""}) > 1:
                         raise Distrust("changes the shape of its pictures")
-                jumps = last is not None and not 0 <= at - last <= longest
-                if jumps or (wraps and not 0 <= at < MPEG_WRAP):
+                is_jump = last is not None and not 0 <= at - last <= longest
+                if is_jump or (is_mpegts and not 0 <= at < MPEG_WRAP):
                     raise Distrust("has a clock that starts anew or jumps")
                 last = at
             bar.update(bar.total - bar.n)  # the rest holds no pictures
@@ -197,9 +197,9 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
 
 
 SHOWN_VP8 = 0x10
-"""Bit in the first byte of a VP8 frame that is shown, and not only decoded (RFC 6386, 9.1)."""
+"""Bit that is set in the first byte of a VP8 frame if the frame is shown (RFC 6386, 9.1)."""
 INDEX_REACH_S = 20.0
-"""The index of a container tells nothing about times so far behind its nearest entry."""
+"""The index of a container tells nothing about times so much later than the entry before them."""
 
 
 class TrustedSource(PacketSource):
@@ -242,7 +242,7 @@ class TrustedSource(PacketSource):
                 f"{path} cannot be read ({reason(error)}): copy or download it again."
             ) from error
         self.end = self.readable_end = end - self.origin * self.tick
-        # The index of an MP4 holds times of decoding.
+        # The index of an MP4 holds the times at which pictures are decoded, not shown.
         self._index_delay = delay if self.kind == "mov" else 0
 
     def _opened(self) -> InputContainer:
@@ -262,7 +262,9 @@ class TrustedSource(PacketSource):
         return entries.search_timestamp(at)
 
     def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
-        """Yield all packets from a keyframe on that is shown at or before `ticks`.
+        """Yield all packets, beginning with a keyframe that is shown at or before `ticks`.
+
+        With `is_earlier`, the keyframe before the one that should suffice begins the packets.
 
         A seek may land too late, or between keyframes, since containers index times of decoding.
         Frames that follow a keyframe in the file and are shown before it need frames from before
@@ -296,19 +298,20 @@ class TrustedSource(PacketSource):
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, bytes, whether it is a keyframe) of every packet that is shown.
 
-        The index of an MP4 holds them all with times of decoding, and its header has the delays
-        until they are shown.
+        The index of an MP4 lists all packets with the times at which they are decoded, and its
+        header has the delays until they are shown.
         """
         entries = list(self._stream.index_entries)
         if self.kind != "mov" or not entries:
             return super().packet_rows()
-        later = reorderings(self.path, self._stream.id)
-        if len(later) != len(entries):  # an edit list leaves out some: take one delay for all
-            later = np.zeros(len(entries), np.int64)
+        delays = reorderings(self.path, self._stream.id)
+        # One delay serves all if there is no table, or an edit list leaves out some packets.
+        if len(delays) != len(entries):
+            delays = np.zeros(len(entries), np.int64)
         first = next((number for number, entry in enumerate(entries) if entry.is_keyframe), 0)
-        later += self._index_delay - int(later[first])
+        delays += self._index_delay - int(delays[first])
         rows = []
-        for entry, delay in zip(entries, later.tolist(), strict=True):
+        for entry, delay in zip(entries, delays.tolist(), strict=True):
             rows.append((entry.timestamp + delay, entry.size, entry.is_keyframe))
         return rows
 

@@ -39,21 +39,22 @@ def encoding_of(data: bytes) -> str | None:
         return "utf-8-sig"
     text = data.decode("utf-8", "replace")
     invalid = text.count("\ufffd")
-    valid = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - invalid
+    ascii_bytes = len(data.translate(None, bytes(range(0x80, 0x100))))
+    valid = len(text) - ascii_bytes - invalid  # characters beyond ASCII
     may_be_other = not valid or data.startswith(UTF_16)
     if may_be_other and OTHER.search(data[:SAMPLE_BYTES]):
-        guessed = _guessed(data)
-        if guessed:
-            return guessed
-    # Text in another encoding is invalid UTF-8 nearly everywhere, damaged UTF-8 in few places. Rows
-    # in ASCII tell nothing, except the first one, which may declare the encoding.
-    rows = (row for number, row in enumerate(data.splitlines()) if number == 0 or not row.isascii())
+        encoding = _likely_encoding(data)
+        if encoding:
+            return encoding
+    # Text in another encoding is invalid UTF-8 nearly everywhere, damaged UTF-8 in few places.
     if invalid * 10 <= valid:
         return "utf-8"
-    return _guessed(b"\n".join(rows))
+    # Rows in ASCII tell nothing, except the first one, which may declare the encoding.
+    rows = (row for number, row in enumerate(data.splitlines()) if number == 0 or not row.isascii())
+    return _likely_encoding(b"\n".join(rows))
 
 
-def _guessed(sample: bytes) -> str | None:
+def _likely_encoding(sample: bytes) -> str | None:
     import chardet  # here, so that `import atlaskit` stays light
 
     eras = chardet.EncodingEra
@@ -101,10 +102,10 @@ def parse_clock(text: str) -> float | None:
 
 
 def parse_time(text: str) -> float | None:
-    """Return a time that a person types in seconds, or None for any other text.
+    """Return the seconds of a time as a person types it, or None for any other text.
 
-    It is a number of seconds (`65`, `65.5`), a clock time (`1:05`, `100:00`, `1:02:03.5`), or has
-    units (`1h2m3.5s`, `90s`, `5 min`). No part behind a colon exceeds 59: `1:75` is no time.
+    The time is a number of seconds (`65`, `65.5`), a clock time (`1:05`, `100:00`, `1:02:03.5`), or
+    has units (`1h2m3.5s`, `90s`, `5 min`). No part after a colon exceeds 59: `1:75` is no time.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -127,9 +128,9 @@ def checked_time(text: str) -> float:
     return seconds
 
 
-# Only known tags are removed, since a lecturer may say `x <y and z> w`. No expression matches past
-# the next opening character. Otherwise a hostile line with a million of them would take quadratic
-# time.
+# Only known tags are removed, since a lecturer may say `x <y and z> w`. No expression for a tag or
+# for braces matches past the next opening character. Otherwise a hostile line with a million such
+# characters would take quadratic time.
 _TAG = re.compile(
     r"</?(?:[bisu]|em|strong|ruby|rt|rp)(?:\.[^<>]*|\s*)>"
     r"|</?(?:c|v|lang|font|span|p|a|div)(?:[\s.][^<>]*)?>"
@@ -155,10 +156,11 @@ def plain_text(text: str) -> str:
 def plain_ass_text(text: str) -> str:
     r"""Return the text of an ASS event without markup and drawings (`{\p1}m 0 0 l 9 0{\p0}`).
 
-    A brace after a backslash is a letter.
+    A brace after a backslash is text, not markup.
     """
     text = text[: limits.LINE]
     if "{" in text or "\\" in text:
+        # Two control characters stand for such braces while the markup is removed.
         text = text.replace("\0", "").replace("\1", "").replace(r"\{", "\0").replace(r"\}", "\1")
         text = re.sub(r"\\[Nnh]", " ", _BRACES.sub("", _DRAWING.sub("", text)))
         text = text.replace("\0", "{").replace("\1", "}")

@@ -1,8 +1,8 @@
 """`RunTable`: the widget with the rows of an evaluation; a row opens its run.
 
-The kernel also tells what the page asks about the rows that it shows, the line of their means and
-their CSV, so that a mean has the one interval of `evaluation.statistics`, and the file has whole
-texts where the page cuts them.
+The kernel also makes the line of means and the CSV of the rows that the page shows. So the interval
+of a mean is always that of `evaluation.statistics`, and the CSV has the whole texts, which the page
+cuts.
 """
 
 from __future__ import annotations
@@ -52,19 +52,23 @@ HIDDEN_COLUMNS = ("right", "trace")
 """Columns that are not offered: `outcome` and the button of each row say the same."""
 FILTER_COLUMNS = ("outcome", "stop", "category", "method")
 """Columns that rows can be filtered by, if their values differ."""
-MAX_ROWS, BATCH, STATIC_ROWS = 20_000, 1_000, 20
-"""Most rows in the widget, rows in one message, and most rows in the static picture."""
+MAX_ROWS = 20_000
+"""Most rows in the widget."""
+BATCH = 1_000
+"""Rows in one message."""
+STATIC_ROWS = 20
+"""Most rows in the static picture."""
 MAX_CHARS = 400
-"""Characters of one value."""
+"""Most characters of one value."""
 MAX_MEANS_CHARS = 1_000
-"""Characters of the line of means."""
+"""Most characters of the line of means."""
 
 
 class RunTable(PageOwner):
     """The rows of an evaluation in a notebook: `RunTable(rows)` as the last line of a cell.
 
     The headings sort the rows; filters select them by outcome, stop, category, method, and words. A
-    line has the accuracy of the selected rows with its interval. A box shows all columns, and a
+    line shows the accuracy of the selected rows with its interval. A box shows all columns, and a
     button downloads what is shown as CSV. A row opens its run below the table (`TraceViewer`), and
     beside it a second run of the same question. This needs the traces of the runs, which
     `ak.evaluate(…, traces="FOLDER")` saves.
@@ -76,8 +80,8 @@ class RunTable(PageOwner):
     first rows.
 
     Attributes:
-        rows: The rows, indexed from 0, with the additional column `outcome`: right, wrong or
-            failed.
+        rows: The rows, indexed from 0, with the additional column `outcome`: right, wrong,
+            failed, or answered where the true answer is not known.
         columns: Names of the columns that are shown at first; the menu offers the others.
         cache: Where images are cached.
 
@@ -103,8 +107,8 @@ class RunTable(PageOwner):
             cases: The evaluated cases, whose videos the images are drawn from. Without them, images
                 are read from the cache.
             cache: Where images are cached; by default the default one.
-            traces: The folder whose runs a file of rows may name; by default the one that it lies
-                in, since a table from elsewhere could name any file.
+            traces: The folder of the runs' traces, if `rows` is a file; by default the folder of
+                that file. Traces elsewhere are not opened, since a table could name any file.
 
         Raises:
             InputError: The rows are not those of an evaluation, or the file cannot be read.
@@ -130,7 +134,7 @@ class RunTable(PageOwner):
             )
         self.rows: pd.DataFrame = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
         own = [name for name in self.rows.columns if name not in HIDDEN_COLUMNS]
-        # The answer says a prediction in words.
+        # The answer gives the prediction in words.
         left_out = {"prediction"} if "answer" in own else set()
         shown = [name for name in SHOWN_COLUMNS if name in own]
         self.columns = tuple(name for name in shown if name not in left_out)
@@ -194,9 +198,9 @@ class RunTable(PageOwner):
             places = {key: place for place, key in enumerate(_keys(self.rows))}
             is_other = not places.keys() <= set(keys)
             if not is_other:
-                rows = rows.iloc[
-                    sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))
-                ]
+                # New rows come last. The sort is stable, so they keep their order.
+                order = sorted(range(len(rows)), key=lambda at: places.get(keys[at], len(places)))
+                rows = rows.iloc[order]
             self._take(rows)
         except InputError as error:
             if tables.newest(self._path) == written:  # it is not being replaced just now
@@ -209,7 +213,7 @@ class RunTable(PageOwner):
         self._send_rows(is_other)
 
     def _send_rows(self, is_other: bool = False) -> None:
-        """Send the rows to the page in batches; `is_other` says that the page had other ones."""
+        """Send the rows to the page in batches; `is_other` says that they replace others."""
         count = min(len(self.rows), MAX_ROWS)
         notes = list[str]()
         if count < len(self.rows):
@@ -251,8 +255,7 @@ class RunTable(PageOwner):
         if "trace" not in self.rows.columns:
             raise InputError(
                 'These rows have no traces. Evaluate again with traces="FOLDER"; the cache then '
-                "answers, "
-                "and no model call is made."
+                "answers, and no model call is made."
             )
         path = self.rows["trace"][number]
         if isinstance(path, str) and path:
@@ -304,7 +307,7 @@ def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
 def _outcomes(rows: pd.DataFrame) -> list[str]:
     """Return for each row whether its answer is right or wrong, or its run failed.
 
-    Where the true answer is not known, a row without a score is answered.
+    A finished run without a score is "answered": its true answer is not known.
     """
     scores = rows["score"] if "score" in rows.columns else [0.0] * len(rows)
     outcomes = list[str]()
