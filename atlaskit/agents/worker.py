@@ -1,8 +1,7 @@
-"""`Worker`: explores one region step by step within its allotment, and survives failed calls (paper
-§3.2).
+"""`Worker`: explores one region within its allotment, and survives failed calls (paper §3.2).
 
-A failed call costs a step, not the region: the worker goes on, evidence it found before is kept,
-and a region whose visit was cut short stays open.
+A failed call costs a step, not the region: the worker goes on and keeps the evidence found so far.
+A region whose visit was cut short stays open.
 
 A conversation is about one view. It only grows while the view stays the same, so that the server's
 prefix cache can reuse it; on another view a new conversation begins.
@@ -29,7 +28,7 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, BadReply, ModelError, Refused
 from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
-"""A worker gives up after so many failed calls in a row; its region stays open."""
+"""A worker gives up after this many failed calls in a row; its region stays open."""
 
 WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a visit ended.
@@ -38,7 +37,7 @@ WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 * plateau: too many steps in a row brought nothing new.
 * steps: the worker used all the steps its strategy planned.
 * budget: the budget of the run cut the visit short.
-* failed: too many calls in a row failed, or one in a way in which all calls must fail.
+* failed: too many calls in a row failed, or one failed in a way that no later call can avoid.
 """
 
 
@@ -55,8 +54,8 @@ class Task:
     """The worker's index within the round."""
     traversal: Traversal = "dfs"
     plateau: int = 0
-    """The visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no
-    sheet that was not seen before. 0 means never."""
+    """The visit ends after this many steps in a row that bring nothing new: no evidence, no mark,
+    no sheet that was not seen before. 0 means that there is no such limit."""
     known_evidence: Scratchpad = Scratchpad()
     """Evidence that was found in the region before."""
 
@@ -70,7 +69,7 @@ class Visit:
     evidence: tuple[Evidence, ...]
     """The evidence that this visit found, without the evidence known before."""
     marked: tuple[Grid, ...]
-    """The cells that the worker marked as promising, in that order."""
+    """The cells that the worker marked as promising, in the order of marking."""
     shown: tuple[Grid, ...]
     """The grids that the worker saw and replied to, its region included, in order of paths."""
     finest: frozenset[Grid]
@@ -100,9 +99,9 @@ class Visit:
 
     @property
     def searched_s(self) -> tuple[Span, ...]:
-        """Intervals in seconds that were opened or seen as finely as possible, without marks.
+        """Intervals in seconds that were opened or seen as finely as possible, less marked cells.
 
-        Without evidence in the region, these intervals are dead. A cell that was seen but not
+        If the region holds no evidence, these intervals are dead. A cell that was seen but not
         opened is not dead, since the evidence may lie between the frames.
         """
         zones = DeadZones()
@@ -178,13 +177,13 @@ class Worker:
         return self.task.allotment.calls - self.used.calls
 
     def stop(self) -> WorkerStop | None:
-        """Return why the visit ends before its next call, None if it goes on."""
+        """Return why the visit ends before its next call; None if it goes on."""
         allotment = self.task.allotment
         if self.refusal or self.failures_in_a_row == MAX_FAILURES_IN_A_ROW:
             return "failed"
         if self.state.finished:
             return "finished"
-        if self.steps_without_gain == self.task.plateau > 0:
+        if self.task.plateau > 0 and self.steps_without_gain == self.task.plateau:
             return "plateau"
         if self.calls_left <= 0:
             return "steps" if allotment.is_full else "budget"
@@ -230,7 +229,7 @@ class Worker:
 
     @property
     def idle_left(self) -> int:
-        """Steps in a row without anything new that end the visit; 0 if no number does."""
+        """How many more steps without anything new end the visit; 0 if there is no such limit."""
         return max(0, self.task.plateau - self.steps_without_gain)
 
     def act(self, reply: Reply, call: StepCall) -> Event:

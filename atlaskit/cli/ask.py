@@ -162,7 +162,7 @@ def _add_result_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_each_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ask each film of several on its own."""
+    """Add the options for asking each of several films on its own."""
     group = parser.add_argument_group("several films")
     add_output(
         group,
@@ -192,11 +192,11 @@ def _add_each_options(parser: argparse.ArgumentParser) -> None:
 def _add_reply_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what is taken from the cache, and from earlier runs."""
     group = parser.add_argument_group("earlier replies")
-    paying = group.add_mutually_exclusive_group()
-    paying.add_argument(
+    exclusive = group.add_mutually_exclusive_group()
+    exclusive.add_argument(
         "--refresh", action="store_true", help="ignore cached replies and cache the new ones"
     )
-    paying.add_argument(
+    exclusive.add_argument(
         "--replay", action="store_true", help="use cached replies only; make no model call"
     )
     group.add_argument(
@@ -321,7 +321,7 @@ def _ask_each(
 
 
 def _report(options: argparse.Namespace, result: Result) -> int:
-    """Print the result and write the files that options name; return the exit status."""
+    """Print the result and write the files that the options name; return the exit status."""
     print(result)
     for item in result.evidence:
         if isinstance(result.sheet.video, Collection):

@@ -1,7 +1,7 @@
 """Tables of results and their cards, as commands write, join, compare and repeat them.
 
-* `atlaskit merge`, `atlaskit compare`: joins the tables of shards; compares two tables.
-* `rows_of`: asks questions, with the rows so far in a file that `browse` follows.
+* `atlaskit merge` joins the tables of shards; `atlaskit compare` compares two tables.
+* `rows_of`: asks questions, and keeps the rows so far in a file that `browse` follows.
 * `command_of`, `Like`, `of_card`: the options of a command on its card, and `--like CARD`, which
   takes them from a card. A card may come from a stranger: its fields are checked, none of them is
   read as an option, and no key goes to its address.
@@ -47,7 +47,7 @@ COMPARE_EXAMPLES = """examples:
 OF_SEARCH = tuple(each.name for each in fields(Search))
 """The settings of a search."""
 LISTS = tuple(each.name for each in fields(Search) if isinstance(each.default, tuple))
-"""Those of them that are lists."""
+"""The settings of a search that are lists."""
 OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
 """The options of a model's client on which replies depend."""
 ON_CARD = (
@@ -57,9 +57,10 @@ ON_CARD = (
 )
 """The options on which scores depend; a card holds them."""
 NO_SETTINGS = ("command ", "settings ", "run ", "columns of text")
-"""Parts of a card that `compare` leaves out: those of the run, and the options as they were typed,
-which the settings in full repeat."""
+"""Names on a card that begin so are left out by `compare`: facts of the run, and the options as
+they were typed, which the settings in full repeat."""
 IN_FULL = "settings in full "
+"""Names of the settings in full begin so; `compare` shows these."""
 MOST_CHARS = 60
 """The most characters of a setting's value that a comparison shows."""
 
@@ -109,7 +110,7 @@ def rows_of(
     found: Mapping[str, pd.DataFrame] = MappingProxyType({}),
     earlier: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Ask questions, with the rows so far in a file that `atlaskit browse` follows.
+    """Ask questions, and keep the rows so far in a file that `atlaskit browse` follows.
 
     Args:
         ask: The function that asks questions with one method.
@@ -121,7 +122,7 @@ def rows_of(
         earlier: The table whose failed questions are asked again; its other rows stay.
 
     Raises:
-        EvaluationStopped: As `evaluate`; it says where the rows so far are.
+        EvaluationStopped: As from `evaluate`; the message says where the rows so far are.
     """
 
     def keep(rows: pd.DataFrame) -> None:
@@ -167,11 +168,14 @@ def _compare(options: argparse.Namespace) -> int:
         raise InputError(f"{options.one} and {options.other} share no question.")
     first = one.merge(shared)
     second = other.merge(shared)
-    found = statistics.compare(first, second)
+    comparison = statistics.compare(first, second)
     means = f"{first['score'].mean():.3f} and {second['score'].mean():.3f}"
     print(f"{len(shared)} questions of both, about {shared['video'].nunique()} videos: {means}.")
-    print(f"Difference {found.difference:+.3f}: {_certainty(found)}")
-    print(f"Only the first is right on {found.only_first}, only the second on {found.only_second}.")
+    print(f"Difference {comparison.difference:+.3f}: {_certainty(comparison)}")
+    print(
+        f"Only the first is right on {comparison.only_first}, only the second on "
+        f"{comparison.only_second}."
+    )
     for path, table in ((options.one, first), (options.other, second)):
         failed = (table["failure"] != "").sum()
         if failed:
@@ -183,12 +187,14 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _certainty(found: statistics.Comparison) -> str:
-    """Return in words how sure a difference is."""
-    if math.isnan(found.low):
+def _certainty(comparison: statistics.Comparison) -> str:
+    """Return in words how certain a difference is."""
+    low = comparison.low
+    high = comparison.high
+    if math.isnan(low):
         return "no interval, since one video tells nothing of others."
-    verdict = "not significant" if found.low <= 0 <= found.high else "significant"
-    return f"95 % from {found.low:+.3f} to {found.high:+.3f}, p = {found.p:.2g}: {verdict}."
+    verdict = "not significant" if low <= 0 <= high else "significant"
+    return f"95 % from {low:+.3f} to {high:+.3f}, p = {comparison.p:.2g}: {verdict}."
 
 
 def _print_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
@@ -215,7 +221,7 @@ def _print_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> None
 
 
 Word = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=limits.ROW_TEXT)]
-"""A word of a card; no name of a file has a zero byte."""
+"""A text on a card. It holds no zero byte, which no system accepts in the name of a file."""
 Pair = Annotated[list[Word], Field(min_length=2, max_length=2)]
 Setting = Word | int | float | bool | None
 
@@ -251,10 +257,10 @@ class _Command(BaseModel):
     search: Word = ""
 
 
-_OF_SEARCH: TypeAdapter[dict[str, Setting]] = TypeAdapter(
+_SEARCH_SETTINGS: TypeAdapter[dict[str, Setting]] = TypeAdapter(
     dict[str, Setting], config=ConfigDict(strict=True)
 )
-_OF_LISTS: TypeAdapter[dict[str, list[Word] | Word]] = TypeAdapter(dict[str, list[Word] | Word])
+_SEARCH_LISTS: TypeAdapter[dict[str, list[Word] | Word]] = TypeAdapter(dict[str, list[Word] | Word])
 
 
 def benchmark_names() -> tuple[str, ...]:
@@ -267,8 +273,8 @@ def command_of(options: argparse.Namespace, spec: ModelSpec | None) -> dict[str,
 
     Args:
         options: The options.
-        spec: The model that they name. Its parts are recorded one by one, so that no word on a card
-            holds options.
+        spec: The model that they name. Its parts are recorded one by one, so that the model on a
+            card is an address and a name, without options.
     """
     named = dict[str, Any]()
     if spec is not None:
@@ -302,7 +308,7 @@ class Like(argparse.Action):
                 f"--like {name} is no card of `evaluate` ({reason(error)}): name a rows.csv.json"
             )
         found["folder"] = Path(str(values)).parent
-        # `evaluate` reads the questions from here: argparse sets a missing argument to None later.
+        # `evaluate` reads the questions from `like`: argparse sets missing arguments to None later.
         namespace.like = found
         for name, value in found.items():
             if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):
@@ -313,8 +319,8 @@ def _options_of_card(card: Any, parser: argparse.ArgumentParser) -> dict[str, An
     """Return the options on a card, with the types that the command line would give them.
 
     Raises:
-        ValueError: It is no card, or an option has a type or a value that the command does not
-            accept.
+        ValueError: `card` is not a card, or an option has a type or a value that the command does
+            not accept.
     """
     command = card.get("command") if isinstance(card, dict) else None
     if not isinstance(command, dict):
@@ -324,8 +330,8 @@ def _options_of_card(card: Any, parser: argparse.ArgumentParser) -> dict[str, An
     settings = {name: found[name] for name in OF_SEARCH if name in found and name not in LISTS}
     try:
         _Command.model_validate({name: found[name] for name in found if name not in OF_SEARCH})
-        _OF_LISTS.validate_python(lists)
-        _OF_SEARCH.validate_python(settings)
+        _SEARCH_LISTS.validate_python(lists)
+        _SEARCH_SETTINGS.validate_python(settings)
     except ValidationError as error:
         field, fault = first_fault(error)
         raise ValueError(f"{field}: {fault}") from error

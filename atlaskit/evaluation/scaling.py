@@ -2,13 +2,13 @@
 
 * `by_workers`: measures the times, one question at a time.
 * `delayed`: a model that answers after a fixed time, to measure without a server.
-* `amdahl`, `speedup`, `conclusions`: the speedup and its bound, from those tables.
+* `amdahl`, `speedup`, `conclusions`: the speed-up and its bound, from the table of `by_workers`.
 
 Every model call is really made. Each question runs twice with each number of workers, and the
 second run is reported: by then its images are rendered, a server that starts at the first call is
 up, and the server's prefix cache holds the prompts. This is so for every number of workers, so none
-gains from an earlier one. The prefix cache helps more than in a first run; `cached_tokens` reports
-how many prompt tokens it saved.
+gains from the runs with an earlier one. The prefix cache helps more than in a first run;
+`cached_tokens` reports how many prompt tokens it saved.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ COLUMNS = [
 SATURATED = 1.25
 """A server is saturated if its throughput grows by less than this factor."""
 PARALLEL_ENOUGH = 1.5
-"""Saturation is judged only if at least this many times as many calls run in parallel."""
+"""Saturation is judged only if the number of parallel calls grows by at least this factor."""
 
 
 class Measured(BaseModel):
@@ -143,17 +143,18 @@ def by_workers(
 
     Returns:
         One row for each question and number of workers. Columns: `id`, `video`, `workers`; `score`,
-        `right`; `calls` and `tokens` that were paid, `cached_tokens` of them, `rounds`, `stop`,
-        `frames_decoded`; and in seconds: `seconds` of wall-clock time, `serial_seconds` of them in
-        which no worker's call ran, `worker_seconds` as the sum over all `worker_calls`, and
+        `right`; `calls` and `tokens` that were paid, `cached_tokens`, those of them that came from
+        the server's prefix cache, `rounds`, `stop`, `frames_decoded`; `seconds`, the wall-clock
+        time; `serial_seconds`, the part of it in which no worker's call ran; `worker_calls`, the
+        number of workers' calls, and `worker_seconds`, the sum of their durations;
         `normalised_seconds`, which are `seconds` scaled to the number of calls that the fewest
         workers make, the paper's "equal workload" (§4.4); and the `processor` on which the row was
         measured. The table's `attrs` hold the models and the settings.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if a setting does not
-            exist; if `workers` holds anything but positive integers; or if `replay` lacks a
-            measurement. And what `ask` raises.
+            exist; if `workers` holds anything but positive integers; or if a measurement is missing
+            for a `replay`. Also the errors of `ask`.
 
     Examples:
         >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
@@ -270,7 +271,8 @@ class _TimedQuestion:
 
     def _key(self, workers: int) -> str:
         # The processor and the version of atlaskit are left out (the entry names both), so that a
-        # replay finds what another machine measured. So is the address: `refresh` measures anew.
+        # replay finds what another machine measured. So is the address of the model: another server
+        # is measured with `refresh`.
         return TIMING.key(
             question=self.question.to_json(),
             video=self.video.fingerprint,
@@ -344,8 +346,8 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
         `call_seconds` grow together.
 
         `bound` assumes that more workers divide the same search without loss (with 3 as the fewest,
-        6 are twice as many). They can exceed it, because their search differs: it takes fewer
-        rounds.
+        6 are twice as many). The speed-up can exceed it, because more workers search
+        differently, in fewer rounds.
 
     Raises:
         InputError: If the table has no rows, or lacks a column.
@@ -378,14 +380,15 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
         gains["busy"] = sums["worker_seconds"] / (sums["seconds"] - sums["serial_seconds"])
         gains["call_seconds"] = sums["worker_seconds"] / sums["worker_calls"]
         tables.append(gains.assign(**model))
-    return pd.concat(tables, ignore_index=True)[[*model, *COLUMNS]]
+    names = ["model"] if "model" in table.columns else []
+    return pd.concat(tables, ignore_index=True)[[*names, *COLUMNS]]
 
 
 def conclusions(table: pd.DataFrame) -> list[str]:
     """Return one sentence for each model, about the gain of the most workers and its limit.
 
-    A server counts as saturated if its throughput, in calls a second, stays the same although
-    several times as many calls run in parallel.
+    A server counts as saturated if its throughput, in calls a second, hardly grows although clearly
+    more calls run in parallel.
 
     Raises:
         InputError: If the table has no rows, or lacks a column.
@@ -399,8 +402,8 @@ def conclusions(table: pd.DataFrame) -> list[str]:
     for model, gains in _models(speedup(table)):
         first = gains.iloc[0]
         last = gains.iloc[-1]
-        more = last["busy"] / first["busy"]
-        slower = last["call_seconds"] / first["call_seconds"]
+        calls_ratio = last["busy"] / first["busy"]
+        seconds_ratio = last["call_seconds"] / first["call_seconds"]
         sentence = (
             f"{model.get('model', 'The search')}: {last['workers']:.0f} workers are "
             f"{last['speedup']:.2f} times as fast as {first['workers']:.0f} at equal workload, "
@@ -411,12 +414,13 @@ def conclusions(table: pd.DataFrame) -> list[str]:
                 f", which assumes the same search: they take {last['rounds']:.1f} rounds, not "
                 f"{first['rounds']:.1f}"
             )
-        elif more < PARALLEL_ENOUGH:
+        elif calls_ratio < PARALLEL_ENOUGH:
             sentence += f"; only {last['busy']:.1f} of their calls run in parallel"
-        elif more / slower < SATURATED:
+        elif calls_ratio / seconds_ratio < SATURATED:
             sentence += (
-                f"; {last['busy']:.1f} of their calls run in parallel and take {slower:.1f} times "
-                f"as long: this server is already saturated at {first['workers']:.0f}"
+                f"; {last['busy']:.1f} of their calls run in parallel and take "
+                f"{seconds_ratio:.1f} times as long: this server is already saturated at "
+                f"{first['workers']:.0f}"
             )
         sentences.append(f"{sentence}.")
     return sentences
@@ -471,9 +475,8 @@ class Delayed(ModelWrapper):
         """Return the model's reply once the latency has passed, or the call is cancelled."""
         started_s = time.monotonic()
         reply = self.model.complete(request, **control)
-        (control.get("cancel") or threading.Event()).wait(
-            max(0.0, started_s + self.latency_s - time.monotonic())
-        )
+        cancel = control.get("cancel") or threading.Event()
+        cancel.wait(max(0.0, started_s + self.latency_s - time.monotonic()))
         return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - started_s))
 
 

@@ -98,7 +98,8 @@ def read_record(out: Path) -> list[NotebookRun]:
     """Return the runs listed beside the page; none if the list is missing or unreadable."""
     try:
         stored = json.loads((out / RECORD).read_text(encoding="utf-8"))
-        return [run for run in [NotebookRun(**each) for each in stored] if _is_sound(run)]
+        runs = [NotebookRun(**fields) for fields in stored]
+        return [run for run in runs if _is_sound(run)]
     except (OSError, ValueError, TypeError):
         return []
 
@@ -110,7 +111,7 @@ def write_record(out: Path, runs: Sequence[NotebookRun]) -> None:
 
 
 def _is_sound(run: NotebookRun) -> bool:
-    """Return whether a run from a file has the types of its fields and names files of the folder.
+    """Return whether a run from a file has fields of the right types and files of the folder only.
 
     An older version of atlaskit listed the names of files without hashes.
     """
@@ -128,7 +129,7 @@ PARAGRAPH = re.compile(rf"^{re.escape(LEAD)}\s+(.+?)\s*(?:\n\s*\n|\Z)", re.MULTI
 def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the caption of each figure, by the name under which the figure is saved.
 
-    A figure without a caption is missing. With several figures in one cell, the first caption
+    A figure without a caption is left out. With several figures in one cell, the first caption
     belongs to the first figure, and so on.
 
     Args:
@@ -366,7 +367,7 @@ def _asked(run: NotebookRun) -> str:
 
 
 def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
-    """Return the oracles in the tables, beside the model."""
+    """Return the names of the oracles in the column `model` of the tables."""
     found = set[str]()
     for table in tables:
         for value in table.get("model", ()):
@@ -376,7 +377,7 @@ def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
 
 
 def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mapping[str, Any]) -> str:
-    """Return the number of questions behind each number, by the tables or else the parameters."""
+    """Return how many questions each row is about, by the tables or else by the parameters."""
     counts = set[int]()
     for table in tables:
         counts.update(map(int, filter(str.isdecimal, table.get("questions", ()))))
@@ -419,7 +420,7 @@ def _links(files: Sequence[Path]) -> str:
 
 
 def _marked(text: str) -> str:
-    """Return a sentence of Markdown as HTML: code and emphasis, and of links only their text."""
+    """Return a sentence of Markdown as HTML, with code and emphasis, but only the text of links."""
     html = _text(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
     html = re.sub(r"`([^`]+)`", r"<code>\1</code>", html)
     html = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", html)
@@ -463,23 +464,23 @@ def write_html(executed: Path) -> Path:
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(embed_images=True)  # type: ignore[no-untyped-call]
-    # nbconvert's template would load scripts for formulas, diagrams and widgets; no option turns
-    # off the one for diagrams, so the policy does.
+    # nbconvert's template would load scripts for formulas, diagrams and widgets. No option turns
+    # off the script for diagrams, so the policy blocks it.
     exporter.mathjax_url = exporter.require_js_url = exporter.mermaid_js_url = ""
     exporter.jupyter_widgets_base_url = exporter.html_manager_semver_range = (
         exporter.widget_renderer_url
     ) = ""
-    named = {"metadata": {"name": executed.stem}}
+    resources = {"metadata": {"name": executed.stem}}
     notebook = nbformat.read(executed, as_version=4)  # type: ignore[no-untyped-call]
-    body, _ = exporter.from_notebook_node(notebook, named)
+    body, _ = exporter.from_notebook_node(notebook, resources)
     policy = rf'\1<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    bound, count = HEAD.subn(policy, body, count=1)
+    html, count = HEAD.subn(policy, body, count=1)
     if not count:
         raise InputError(
             f"nbconvert's page for {executed.name} has an unknown form; install nbconvert 7."
         )
     path = executed.with_suffix(".html")
-    path.write_text(bound.replace("</head>", f"{NOTEBOOK_STYLE}</head>", 1), encoding="utf-8")
+    path.write_text(html.replace("</head>", f"{NOTEBOOK_STYLE}</head>", 1), encoding="utf-8")
     return path
 
 
@@ -530,8 +531,9 @@ def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
     """Write `index.html` into a folder and return its path.
 
     The page shows figures, tables, settings and time of each notebook, or its failure. A section of
-    an earlier run stays if the run had the same settings as the latest of these, and its files are
-    unchanged. The page names the notebooks whose sections do not stay, and says why.
+    an earlier run stays if the run had the same settings and version of atlaskit as the last of
+    `runs`, and its files are unchanged. The page names the notebooks whose sections do not stay,
+    and says why.
     """
     new = list(runs)
     by_name = dict[str, NotebookRun]()

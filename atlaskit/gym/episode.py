@@ -24,7 +24,7 @@ from atlaskit.gym.tasks import ANSWER, Reward, World, maker_of_worlds, named_tas
 from atlaskit.gym.words import moves_words, observation_words, question_words
 
 LONGEST_PROBLEM = 600
-"""Characters of an error that a turn tells: it may quote what a model wrote."""
+"""The most characters of an error that a turn shows: the error may quote what a model wrote."""
 
 
 class Turn(NamedTuple):
@@ -36,16 +36,16 @@ class Turn(NamedTuple):
     actions: list[dict[str, Any]]
     """Every legal action in the form that `AtlasEpisode.act` takes; empty when the episode is over.
 
-    Answers that are no choices are not listed: give those to `AtlasEpisode.answer`."""
+    Only answers that are choices are listed: pass any other answer to `AtlasEpisode.answer`."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """How an episode went, each thing by itself."""
+    """The score, the cost and the other measures of an episode."""
 
     score: float
-    """What the episode's `Reward` gives, in [0, 1]: by default `Question.score` of the answer. 0 as
-    long as the episode is not finished."""
+    """What the episode's `Reward` gives, in [0, 1]: by default `Question.score` of the answer. 0
+    unless an answer or `Finished` has ended the episode."""
     cost: float
     """What the steps take off the reward."""
     steps: int
@@ -54,10 +54,11 @@ class Measures:
     evidence: int
     """Pieces of evidence kept."""
     evidence_precision: float | None
-    """Share of the evidence whose frame lies where the answer is shown; None if that is not known
-    or nothing is kept."""
+    """Of the evidence, the share whose frame lies in an interval that shows the answer; None if no
+    such interval is known, or nothing is kept."""
     evidence_recall: float | None
-    """Share of the intervals in which the answer is shown that hold evidence; None if not known."""
+    """Of the intervals that show the answer, the share that holds evidence; None if none is
+    known."""
 
     @property
     def reward(self) -> float:
@@ -69,20 +70,22 @@ class AtlasEpisode:
     """One question about one video, from the root grid to an answer.
 
     **Turns.** `observe` returns an image, words and the legal actions; `act` takes an action and
-    returns the next turn. An illegal action costs a step and changes nothing: the words of the next
-    turn begin with why. Pass `refuse` the reason why a model's reply is no action.
+    returns the next turn. An illegal action costs a step and changes nothing else: the words of the
+    next turn begin with the reason. If a model's reply is not an action, call `refuse` with the
+    reason.
 
     **End.** `answer` ends the episode, and so does the last of `max_steps` steps. `Finished` leaves
-    a region: with marked regions, for the one marked first; else it ends the episode of a
-    when-question, whose answer is then the time that the evidence covers. A region left without
-    evidence and without marked cells becomes a dead zone. After the end, nothing changes any more.
+    the region for the one that was marked first. If none is marked, `Finished` ends the episode of
+    a when-question, whose answer is then the time that the evidence covers, and any episode whose
+    reward needs no answer. A region left without evidence and without marked cells becomes a dead
+    zone. After the end, nothing changes any more.
 
     **Reward**: `Question.score` of the answer, or what another `Reward` scores, minus `step_cost`
-    for each step. `measures` has also the illegal actions and whether the evidence lies where the
-    answer is shown.
+    for each step. `measures` also counts the illegal actions, and tells whether the evidence lies
+    where the answer is shown.
 
     **Groups.** Two episodes `drawn` from one seed have the same world and question; a `copy` of an
-    episode goes on by itself from where this one is.
+    episode continues independently from the same state.
 
     Examples:
         >>> episode = AtlasEpisode(ak.Atlas(video, k=4), question, max_steps=8)
@@ -155,12 +158,12 @@ class AtlasEpisode:
         Args:
             seed: The world's seed. The latest worlds and their frames stay in memory, so a group of
                 attempts pays for its world once.
-            worlds: Whose world: the name under which a package has registered its own; "" for the
-                first of them.
-            question: Which of the task's questions about the world, by its number, counted round.
-                None: one drawn from the seed.
+            worlds: The name under which a package has registered its worlds; "" for the first
+                such name.
+            question: Index of the question among those of the task about the world, modulo their
+                number. None: an index drawn from the seed.
             task: What is asked and rewarded: one of `TASKS`.
-            reward: What is rewarded instead.
+            reward: What is rewarded instead of what the task rewards.
             duration_s: Duration of the world in seconds.
             size: Width and height of the world's frames in pixels.
             max_steps: See `AtlasEpisode`.
@@ -170,10 +173,10 @@ class AtlasEpisode:
             **look: Other options of `Atlas`.
 
         Raises:
-            InputError: An argument breaks a rule.
+            InputError: An argument is invalid.
         """
         asked = named_task(task)
-        world, cache = _drawn(worlds, seed, duration_s, size, asked.anomaly)
+        world, cache = _world_and_cache(worlds, seed, duration_s, size, asked.anomaly)
         questions = asked.of(world)
         if question is None:
             question = int(np.random.default_rng(seed).integers(len(questions)))
@@ -197,8 +200,8 @@ class AtlasEpisode:
         if self.is_over:
             return Turn(image, "\n".join([*words, "The episode is over."]), [])
         moves = self.moves()
-        others = self._endings()
-        names = [str(ending["action"]) for ending in others]
+        endings = self._endings()
+        names = [str(ending["action"]) for ending in endings]
         if self.rewarded.needs_answer:
             names.append("answer")
         names = list(dict.fromkeys(names))
@@ -212,10 +215,10 @@ class AtlasEpisode:
             actions.append({"action": kind})
             if kind in CELL_KINDS:
                 actions[-1]["cell"] = cell
-        return Turn(image, "\n".join(words), actions + others)
+        return Turn(image, "\n".join(words), actions + endings)
 
     def moves(self) -> list[tuple[str, int]]:
-        """Return every legal (kind, cell) but finished and answer."""
+        """Return every legal action except finished and answer, as (kind, cell)."""
         moves = legal_moves(self.observation)
         if self._is_too_much(1):
             moves = [move for move in moves if move[0] != "add_to_scratchpad"]
@@ -313,7 +316,7 @@ class AtlasEpisode:
 
     @property
     def score(self) -> float:
-        """What the reward gives for the finished episode; 0 as long as it is not finished."""
+        """What the reward gives; 0 unless an answer or `Finished` has ended the episode."""
         if not self.state.finished:
             return 0.0
         return self.rewarded.score(self.question, self.state.scratchpad, self.prediction)
@@ -361,7 +364,7 @@ class AtlasEpisode:
             self._given = answer
 
     def _is_too_much(self, more: int) -> bool:
-        """Return whether more frames than may be kept would be kept."""
+        """Return whether `more` frames would exceed the number of frames that may be kept."""
         most = self.rewarded.most_kept
         return most is not None and len(self.state.scratchpad) + more > most
 
@@ -393,7 +396,7 @@ class AtlasEpisode:
         self.observation = self.atlas.observe(self.state)
 
     def _endings(self) -> list[dict[str, Any]]:
-        """Return the legal actions that leave the region or answer by a number."""
+        """Return the legal actions that leave the region or answer with the index of a choice."""
         endings = list[dict[str, Any]]()
         if self._ends_by_finished or self.state.marked:
             endings.append({"action": "finished"})
@@ -404,10 +407,10 @@ class AtlasEpisode:
 
 
 @lru_cache(maxsize=4)
-def _drawn(
+def _world_and_cache(
     worlds: str, seed: int, duration_s: float, size: tuple[int, int], anomaly: bool
 ) -> tuple[World, Cache]:
-    """Return a world and a cache in memory, which a group of attempts shares."""
+    """Return a world and a cache in memory; a group of attempts shares both."""
     return maker_of_worlds(worlds)(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
 
 

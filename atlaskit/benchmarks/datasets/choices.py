@@ -34,7 +34,7 @@ from atlaskit.errors import InputError, printable, reason
 META = "video_info.meta.jsonl"
 CLOCK = r"(?:(\d{1,2}):)?(\d{1,3}):(\d{2})"
 REFERENCE = re.compile(rf"\s*{CLOCK}\s*[-–~]\s*{CLOCK}\s*", re.ASCII)
-"""Two times, such as "102:15-103:00": minutes, of up to three digits, and seconds."""
+"""Two times, such as "102:15-103:00": hours if given, minutes of up to three digits, seconds."""
 
 
 class LVBenchQuestion(LetteredRow):
@@ -105,7 +105,7 @@ class LVBenchRow(Row):
     @model_validator(mode="before")
     @classmethod
     def _from_one_question(cls, row: Any) -> Any:
-        """Make a video with one question of a row that is one question."""
+        """Return a row that is one question as a video with that question."""
         if not isinstance(row, Mapping) or "qa" in row:
             return row
         path = row.get("video_path")
@@ -115,7 +115,7 @@ class LVBenchRow(Row):
 
     @property
     def key(self) -> str:
-        """The video's key and all questions of the row, since in one form a row has only one."""
+        """The video's key and all questions of the row: in `train`, a row has only one."""
         questions = [question.uid or question.question for question in self.qa]
         return "\n".join([self.video_key, *questions])
 
@@ -190,15 +190,15 @@ def lvbench(
 
 
 ROW_FOLDERS = ("MLVU/json", "json", "test-ground-truth", "MLVU_Test/test-ground-truth")
-"""Folders of row files. Those of the test split with answers are read before the same questions
-without."""
+"""Folders of row files, which are read before the files of the root. So the questions of the test
+split are found with their answers before they are found without."""
 OPEN_ENDED: dict[str, Kind] = {
     "subplot": "open",
     "sub_scene": "open",
     "ssc": "open",
     "summary": "summary",
 }
-"""Kind of the questions without choices, by their type in small letters."""
+"""Kind of the questions without choices, by their type in lower case."""
 
 
 class MLVURow(Row):
@@ -258,11 +258,11 @@ class MLVURow(Row):
         return OPEN_ENDED.get(self.type.lower(), "choice")
 
     @property
-    def _split(self) -> tuple[str, Options]:
+    def _stem_and_choices(self) -> tuple[str, Options]:
         """The question without the options that it repeats, and its options."""
-        stem, inside = split_question(self.question)
+        stem, options = split_question(self.question)
         candidates = read_options(self.candidates)
-        repeated = read_options(inside)
+        repeated = read_options(options)
         if len(candidates.texts) < 2:
             return stem, repeated
         if repeated.texts == candidates.texts:
@@ -272,18 +272,18 @@ class MLVURow(Row):
     @property
     def stem(self) -> str:
         """The question without options."""
-        return self._split[0]
+        return self._stem_and_choices[0]
 
     @property
     def choices(self) -> Options:
         """The options, with and without letters."""
-        return self._split[1]
+        return self._stem_and_choices[1]
 
     @property
     def answer_index(self) -> int | None:
         """Index of the right candidate; None if it is not known.
 
-        Published rows give its text, which may be a single letter; rows of mirrors its letter.
+        Published rows give its text, which may be a single letter; rows of mirrors give its letter.
         """
         if self.answer is None:
             return None
@@ -447,8 +447,8 @@ def egoschema(
     Args:
         root: Folder with Parquet files (`Subset/`, `MC/`), or with `questions.json` and
             `subset_answers.json`; the videos are in `videos/` or the folder itself.
-        split: "subset", the 500 questions with published answers, or "full", all 5,031, of which
-            the others can be asked but not scored.
+        split: "subset", the 500 questions with published answers, or "full", all 5,031. Those
+            outside the subset can be asked but not scored.
         subtitles: Whether the videos get their subtitles. None are published; files of your own
             are taken from `subtitles/`, by the video's name.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.

@@ -36,7 +36,7 @@ class Scored:
         return self.question.score(self.prediction)
 
     def value(self, column: str) -> Any:
-        """Return the value of a column of the dataset; "category" is the question's own."""
+        """Return the value of a column of the dataset; for "category", that of the question."""
         if column == "category":
             return self.question.category
         return self.facts.get(column)
@@ -53,7 +53,8 @@ class Measure:
     """
 
     name: str
-    """Its name in the benchmark's paper, such as "R@0.5"; of a part, with a colon and the part."""
+    """Its name in the benchmark's paper, such as "R@0.5". For a part, a colon and the part
+    follow."""
     values: tuple[float, ...]
     """One value for each question, or for each group of questions that is scored together."""
     videos: tuple[str, ...]
@@ -61,9 +62,9 @@ class Measure:
     are_shares: bool = True
     """Whether the values lie in [0, 1]."""
     groups: tuple[str, ...] = ()
-    """If given, the group of each value, and the number is the mean of the means of the groups."""
+    """If given, the group of each value; the number is then the mean of the groups' means."""
     weights: tuple[float, ...] = ()
-    """If given, the number is the sum of the values over the sum of these, as of an F1."""
+    """If given, the number is the sum of the values over the sum of the weights, as in an F1."""
 
     @classmethod
     def of(

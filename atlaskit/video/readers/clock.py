@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 NO_TIME = -(2**63)
 """Stands for a time that a packet does not give."""
 LONGEST_STEP_S = 10
-"""A longer step between two frames is a jump of the clock, with two exceptions: sound goes on
-meanwhile, or frames were always that rare (SLOWEST_FACTOR)."""
+"""A longer step between two frames is a jump of the clock, unless sound continues through the step,
+or the frames before it were about as far apart (SLOWEST_FACTOR)."""
 NEVER = 2**62
 """A number of ticks that no step reaches."""
 SLOWEST_FACTOR = 20
 """A jump is at least this many times as long as the usual step."""
 UNEVEN_S = Fraction(1)
-"""Another stream that outlasts the pictures of a part by more delays the next part."""
+"""If another stream outlasts the pictures of a part by more than this, the next part starts at the
+end of that stream."""
 INTERLEAVING = 64
 """Packets for the same moment lie within this many video packets of each other in a file."""
 LONGEST_REORDER = 16
@@ -37,7 +38,7 @@ Ticks = NDArray[np.int64]
 
 
 class Run(NamedTuple):
-    """A run of packets of another stream without a break in their times."""
+    """A run of packets of a stream other than the video, without a break in their times."""
 
     first: int
     """Number of video packets that precede the run in the file."""
@@ -54,7 +55,7 @@ class Run(NamedTuple):
 
 
 class SoundClock:
-    """Follows the clock of one other stream, and cuts it into runs.
+    """Follows the clock of one stream other than the video, and cuts the stream into runs.
 
     Attributes:
         runs: The runs so far, in the order of the file.
@@ -65,7 +66,7 @@ class SoundClock:
         self._at_s = Fraction(0)
 
     def add(self, at_s: Fraction, length_s: Fraction, video_packets: int) -> None:
-        """Add the next packet, which starts at `at_s` after so many video packets."""
+        """Add the next packet, which starts at `at_s`, after `video_packets` video packets."""
         end_s = at_s + length_s
         if self.runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
             run = self.runs[-1]
@@ -107,16 +108,17 @@ def continuous(
     single time that contradicts both its neighbours is replaced.
 
     Args:
-        times: Of the pictures, in the order in which they are shown; at least one.
-        duration: Of each picture.
+        times: The times of the pictures, in the order in which they are shown; at least one.
+        duration: The duration of each picture.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
         may_jump: Whether a long step forward may be a jump of the clock. In most formats times are
-            absolute, and a long step means that a picture is shown for long.
+            absolute, and a long step means that a picture is shown for a long time.
     """
     times = times.copy()
     runs = list(chain.from_iterable(sound.runs for sound in sounds))
-    starts = _starts(times, duration, runs, tick, int(LONGEST_STEP_S / tick) if may_jump else NEVER)
+    longest = int(LONGEST_STEP_S / tick) if may_jump else NEVER
+    starts = _starts(times, duration, runs, tick, longest)
     joints: list[Joint] = []
     end = Fraction(0)
     for first, after in zip(starts, [*starts[1:], len(times)], strict=True):
@@ -132,10 +134,11 @@ def continuous(
 def _end_of_part(
     video_end: Fraction, first: int, after: int, count: int, runs: Sequence[Run], shift_s: Fraction
 ) -> Fraction:
-    """Return when the part `[first, after)` ends: with its picture, or with a longer stream."""
+    """Return when the part `[first, after)` ends: with its pictures, or with a longer stream."""
     is_last = after == count
     longest = video_end
     for run in runs:
+        # A run after the last picture has `count` as its middle, and belongs to the last part.
         is_of_part = first <= run.middle < after + is_last
         if is_of_part and (is_last or run.last <= after + INTERLEAVING):
             longest = max(longest, run.end_s + shift_s)
@@ -154,7 +157,7 @@ def _starts(
         before = int(times[index - 1])
         step = int(times[index]) - before
         if 0 <= step <= longest + duration[index - 1]:
-            continue  # the time before it was the wrong one, and is corrected
+            continue  # the time before it was the wrong one, and has been corrected
         if step < 0 and index - 2 >= starts[-1] and times[index] >= times[index - 2]:
             times[index - 1] = min(int(times[index - 2] + duration[index - 2]), int(times[index]))
             continue
@@ -166,26 +169,27 @@ def _starts(
     return starts
 
 
-def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
-    """Return whether a picture is shown for long on purpose.
+def _is_still(index: int, times: Ticks, first: int, runs: Sequence[Run], tick: Fraction) -> bool:
+    """Return whether the step to picture `index` is no jump of the clock.
 
-    Then sound goes on meanwhile, or pictures were always that rare.
+    Then the picture before was really shown that long: sound continues through the step, or the
+    pictures since `first`, where the part begins, are about as far apart.
     """
     from_s = int(times[index - 1]) * tick + LONGEST_STEP_S
     until_s = int(times[index]) * tick - LONGEST_STEP_S
     near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
     if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
         return True
-    steps = index - 1 - part
-    usual = (int(times[index - 1]) - int(times[part])) / steps if steps else math.inf
+    steps = index - 1 - first
+    usual = (int(times[index - 1]) - int(times[first])) / steps if steps else math.inf
     return int(times[index] - times[index - 1]) < SLOWEST_FACTOR * usual
 
 
 def ordered(times: Ticks, reach: int) -> Ticks:
     """Return the times that a container gives to pictures, sorted.
 
-    A container may exchange the times of near pictures. Where times fall by more than `reach`, a
-    new part begins, and each part is sorted by itself.
+    A container may swap the times of pictures that are close together. Where times fall by more
+    than `reach`, a new part begins, and each part is sorted by itself.
     """
     breaks = np.flatnonzero(np.diff(times) < -reach) + 1
     return np.concatenate(list(map(np.sort, np.split(times, breaks))))
@@ -194,19 +198,20 @@ def ordered(times: Ticks, reach: int) -> Ticks:
 def paced(times: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
     """Return the times of pictures as they follow from their durations.
 
-    Where a stream gives one time for several pictures, FFmpeg may assign it to the wrong one. So
-    the times of the container count only where they are off by more than DRIFT_S.
+    Where a stream gives one time for several pictures, FFmpeg may assign it to the wrong one. So a
+    time of the container is used only if it differs from the computed one by more than DRIFT_S.
 
     Args:
-        times: What the container gives, in ticks, in the order in which the pictures are shown.
-        duration: Of each picture, in ticks.
+        times: The container's times, in ticks, in the order in which the pictures are shown.
+        duration: The duration of each picture, in ticks.
         tick: Length of a tick in seconds.
     """
-    longest = int(DRIFT_S / tick)
+    tolerance = int(DRIFT_S / tick)
     result = times.copy()
-    result[:1] = times[0] if len(times) and times[0] != NO_TIME else 0
+    if len(times) and times[0] == NO_TIME:
+        result[0] = 0
     for index in range(1, len(times)):
         expected = result[index - 1] + duration[index - 1]
-        if times[index] == NO_TIME or abs(int(times[index]) - int(expected)) <= longest:
+        if times[index] == NO_TIME or abs(int(times[index]) - int(expected)) <= tolerance:
             result[index] = expected
     return result

@@ -124,7 +124,10 @@ def what_it_is(path: Path) -> str | None:
 
 
 def _picture(file: BinaryIO, head: bytes) -> str | None:
-    """Return the end of a sentence about a picture; that of a phone may have a video behind it."""
+    """Return the end of a sentence about a picture; None if the file is not one.
+
+    In the file of a motion photo, a video follows the picture.
+    """
     name = next((name for start, name in PICTURES.items() if head.startswith(start)), None)
     if name is None:
         return None
@@ -139,7 +142,7 @@ def _picture(file: BinaryIO, head: bytes) -> str | None:
 
 
 def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
-    """Return the end of a sentence about an MP4 without an index."""
+    """Return the end of a sentence about an MP4 without an index; None if the file is not one."""
     if head[4:8] not in (b"ftyp", b"mdat", b"wide", b"free", b"skip", b"moov"):
         return None
     kinds = [box.kind for box in boxes(file, 0, size)]
@@ -178,7 +181,7 @@ def _is_scrambled(head: bytes) -> bool:
         return False
     at = found.start()
     while at + size < len(head):
-        if not head[at] == head[at + size] == SYNC:  # bytes were lost here, or a file was joined
+        if not head[at] == head[at + size] == SYNC:  # bytes were lost, or files were joined
             at += 1
             continue
         number = (head[at + 1] & 0x1F) << 8 | head[at + 2]
@@ -193,12 +196,12 @@ def _is_scrambled(head: bytes) -> bool:
 
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
-"""Errors of PyAV for a damaged file. It raises IndexError at the end of one with a late stream."""
+"""Errors of PyAV for a damaged file. If a stream begins late, IndexError marks the file's end."""
 READ_TIMEOUT_S = 30.0
 """Reading is abandoned if a file returns no data for this long."""
 OPTIONS = {"fflags": "-genpts", "merge_pmt_versions": "1"}
-"""FFmpeg computes no missing times of packets. Where a transport stream renumbers its streams in
-the middle, they stay the same streams."""
+"""FFmpeg computes no missing times of packets, and follows the streams of a transport stream that
+renumbers them midway."""
 NO_TIMESTAMPS = 0x80
 """FFmpeg's flag for formats that hold a bare stream, without an index and times."""
 MAY_JUMP = 0x200
@@ -305,7 +308,7 @@ def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:
 
 
 def discard_others(container: InputContainer, *kept: Stream) -> None:
-    """Let the demuxer skip all streams except some."""
+    """Let the demuxer skip all streams except those kept."""
     for stream in container.streams:
         if stream not in kept:
             stream.discard = Discard.all
@@ -316,13 +319,14 @@ def codec_of(stream: VideoStream) -> Codec:
     context = stream.codec_context
     known: dict[str, Any] = {}
     for name in CODEC_SETTINGS:
-        # PyAV 18.0 has no field_order, and a tag may be no text.
+        # PyAV 18.0 has no field_order, and a codec tag may not be valid text.
         with suppress(AttributeError, ValueError):
             known[name] = getattr(context, name)
     name = context.codec.name
-    if name == "vp9" and tags_of(stream).get("alpha_mode") == "1":
+    is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
+    if is_transparent and "libvpx-vp9" in codecs_available:
         # FFmpeg's own decoder of VP9 ignores transparency, and shows what lies beneath.
-        name = "libvpx-vp9" if "libvpx-vp9" in codecs_available else name
+        name = "libvpx-vp9"
     settings = {key: value for key, value in known.items() if isinstance(value, int | str)}
     data = {"extradata": context.extradata} if context.extradata else {}
     return Codec(name, settings, data)
@@ -344,7 +348,7 @@ def tick_length(stream: VideoStream) -> Fraction:
 def frame_length(stream: VideoStream, *, is_raw: bool = False) -> Fraction:
     """Return the mean duration in seconds of one frame.
 
-    FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
+    FFmpeg gives 25 frames per second as the average of a raw stream, whatever the stream says.
     """
     rate = (stream.guessed_rate if is_raw else None) or stream.average_rate or stream.guessed_rate
     if rate:
@@ -361,5 +365,5 @@ def aspect_of(source: Any) -> Fraction | None:
 
 
 def as_fraction(ratio: Any) -> Fraction:
-    """Return a ratio of PyAV, which has a type of its own since version 19, as a fraction."""
+    """Return a ratio as a fraction; since version 19, PyAV has a type of its own for ratios."""
     return Fraction(ratio.numerator, ratio.denominator)

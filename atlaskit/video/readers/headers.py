@@ -24,11 +24,11 @@ CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
 DEEPEST_NESTING = 6
 MOST_BOXES = 4096
 MOST_SAMPLES = 1 << 25
-"""A longer table of pictures is not read: so many pictures last two weeks."""
+"""A table with more samples is not read: at 30 pictures per second, this many last 13 days."""
 SAMPLE_ENTRY = 8 + 8 + 78
-"""Bytes of a sample description and its first, visual entry before the boxes in it."""
+"""Bytes of a box of sample descriptions before the boxes in its first description, a visual one."""
 DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
-"""Boxes of MP4 with the record of Dolby Vision, and its names in Matroska."""
+"""Boxes of MP4 that hold the record of Dolby Vision; Matroska uses the same names."""
 DOLBY_DESCRIPTOR = re.compile(
     rb"[\x06\x24][\xe0-\xff].[\xf0-\xff].(?:\x05\x04\w{4})*\xb0[\x05-\x10]([\x01-\x03].{4})",
     re.DOTALL,
@@ -36,7 +36,7 @@ DOLBY_DESCRIPTOR = re.compile(
 """The record of Dolby Vision in the table of a transport stream, behind a type, a stream number and
 names of formats."""
 HEAD_BYTES = 1 << 20
-"""Bytes at the start of a file that are searched for what it is."""
+"""Bytes at the start of a file from which its format is recognised."""
 OWN_COLOURS = {5, 10}
 """Profiles of Dolby Vision whose pictures may be in colours of its own (IPTPQc2)."""
 
@@ -50,7 +50,7 @@ class Box(NamedTuple):
 
 
 def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]:
-    """Yield the boxes between two positions, and those in CONTAINER_BOXES."""
+    """Yield the boxes between two positions, and the boxes inside those of CONTAINER_BOXES."""
     for _ in range(MOST_BOXES):
         if start + 8 > end:
             return
@@ -80,15 +80,17 @@ def has_several_descriptions(path: Path) -> bool:
 
 def is_encrypted_mp4(path: Path) -> bool:
     """Return whether an MP4 is encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
-    return _has(path, b"stsd", lambda file, box: _four(file, box.start + 12) in (b"encv", b"drmi"))
+    return _has(
+        path, b"stsd", lambda file, box: _four_bytes(file, box.start + 12) in (b"encv", b"drmi")
+    )
 
 
 def codec_of_track(path: Path, number: int) -> str | None:
-    """Return the four letters by which an MP4 names the codec of a track; None without any."""
+    """Return the four letters by which an MP4 names the codec of a track, or None."""
     with suppress(OSError, struct.error, UnicodeDecodeError), path.open("rb") as file:
         for box in boxes_of_track(file, number):
             if box.kind == b"stsd":
-                return _four(file, box.start + 12).decode("ascii")
+                return _four_bytes(file, box.start + 12).decode("ascii")
     return None
 
 
@@ -101,9 +103,8 @@ def reorderings(path: Path, number: int) -> NDArray[np.int64]:
         for box in boxes_of_track(file, number):
             if box.kind == b"ctts":
                 file.seek(box.start + 8)
-                runs = np.frombuffer(file.read((box.end - box.start - 8) // 8 * 8), ">i4").reshape(
-                    -1, 2
-                )
+                size = (box.end - box.start - 8) // 8 * 8
+                runs = np.frombuffer(file.read(size), ">i4").reshape(-1, 2)
                 if runs[:, 0].min() >= 0 and runs[:, 0].sum() <= MOST_SAMPLES:
                     return np.repeat(runs[:, 1], runs[:, 0]).astype(np.int64)
     return np.zeros(0, np.int64)
@@ -115,7 +116,7 @@ def is_fragmented(path: Path) -> bool:
 
 
 def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
-    """Yield the header of the track with an id, a box `tkhd` (ISO 14496-12, 8.3.2), and its boxes.
+    """Yield the boxes of the track whose id is `number`, from `tkhd` on (ISO 14496-12, 8.3.2).
 
     The box of sample descriptions is followed by the boxes inside the first description.
     """
@@ -123,9 +124,8 @@ def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
     for box in boxes(file, 0, file.seek(0, 2)):
         if box.kind == b"tkhd":
             file.seek(box.start)
-            is_track = (
-                _big_endian(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
-            )
+            offset = 20 if file.read(1) == b"\x01" else 12  # version 1 has longer times
+            is_track = _big_endian(file, box.start + offset) == number
         if is_track:
             yield box
         if is_track and box.kind == b"stsd":
@@ -144,10 +144,10 @@ def _has(
 
 
 def _big_endian(file: BinaryIO, at: int) -> int:
-    return int.from_bytes(_four(file, at), "big")
+    return int.from_bytes(_four_bytes(file, at), "big")
 
 
-def _four(file: BinaryIO, at: int) -> bytes:
+def _four_bytes(file: BinaryIO, at: int) -> bytes:
     file.seek(at)
     (found,) = struct.unpack("4s", file.read(4))
     return bytes(found)
@@ -175,17 +175,18 @@ ADDED_DATA = 0x41ED
 READ_TYPES = {1, 2, 0x11, 0x21}
 """Types of the tracks that FFmpeg counts: pictures, sound, subtitles and metadata, not buttons."""
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
+"""Elements with the pixels to crop at the left, the top, the right and the bottom."""
 MOST_ELEMENTS = 1 << 16
 SEEK_HEAD_BYTES = 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
-"""Bytes between two packets that are not examined; the headers of a packet take about 20. If there
-are more, they must be complete elements."""
+"""Up to this many bytes between two packets are not examined: the headers of a packet take about
+20. More bytes must be complete elements."""
 BLOCK_HEADER = 4
 """Bytes of a block before its first frame."""
 
 
 def fault_of_elements(path: Path) -> str | None:
-    """Return why the index of a Matroska file cannot be used; None if it can be."""
+    """Return why the index of a Matroska file cannot be used; None if it can."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
         if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
@@ -207,12 +208,12 @@ def fault_of_elements(path: Path) -> str | None:
 
 
 def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
-    """Return the end of the last block of the track at `index`, in ticks, by the headers of blocks.
+    """Return the end of the last block of the track at `index`, in ticks, from the block headers.
 
     Args:
         path: The file.
-        start: The byte of a cluster. Blocks are read from there on.
-        index: The place of the track.
+        start: The position of a cluster, from which blocks are read.
+        index: The index of the track among those that FFmpeg counts.
         frame_ticks: Length of a block without a length of its own.
 
     Raises:
@@ -243,13 +244,13 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
 
 
 def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
-    """Return whether pictures are in Dolby Vision with colours that only its players show.
+    """Return whether a video is in Dolby Vision with colours that only its own players show.
 
     Args:
         path: The file.
         kind: Family of its format: "mov", "matroska", …
-        number: The id of its track.
-        index: The place of the track.
+        number: The id of the track in MP4 and MOV.
+        index: The index of the track among those that FFmpeg counts.
     """
     record = b""
     with suppress(OSError, struct.error), path.open("rb") as file:
@@ -272,7 +273,7 @@ def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
 
 
 class Holes:
-    """Finds where packets of a Matroska file are lost: bytes belong to no packet and no element."""
+    """Finds where a Matroska file has lost packets: bytes there belong to no packet and element."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -294,13 +295,13 @@ class Holes:
 
 
 def are_elements(file: BinaryIO, start: int, end: int) -> bool:
-    """Return whether only complete elements, and headers of outer ones, lie between two bytes."""
+    """Return whether only whole elements, and headers of outer ones, lie between two positions."""
     size = file.seek(0, 2)
     try:
         while start < end:
             (element,) = islice(_within(file, start, size), 1)
-            is_around = element.kind in (CLUSTER, GROUP) or element.end > end
-            start = element.start if is_around else element.end
+            is_outer = element.kind in (CLUSTER, GROUP) or element.end > end
+            start = element.start if is_outer else element.end
     except (struct.error, ValueError):
         return False
     return start == end
@@ -325,18 +326,21 @@ def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
-    """Return the fields of the track at `index`, or of an element in it, by their kinds."""
-    around: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]
+def _fields(file: BinaryIO, index: int, *nested: int) -> dict[int, _Element]:
+    """Return the fields of the track at `index` by their kinds; {} if there is no such track.
+
+    With the kinds `nested`, return the fields of the element that these lead to, one in another.
+    """
+    outer: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]  # stands for the whole file
     for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
-        around = _inside(file, around, kind)
+        outer = _inside(file, outer, kind)
     count = 0
-    for entry in around:
+    for entry in outer:
         fields = {field.kind: field for field in _within(file, entry.start, entry.end)}
         if TRACK_CODEC not in fields or _value(file, fields, TRACK_TYPE) not in READ_TYPES:
             continue
         if count == index:
-            for kind in inside:
+            for kind in nested:
                 if kind not in fields:
                     return {}
                 start, end = fields[kind].start, fields[kind].end
@@ -347,15 +351,16 @@ def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
 
 
 def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
+    """Return the number in a field; 0 without the field."""
     if kind in fields:
         return _unsigned(file, fields[kind])
     return 0
 
 
-def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:
-    """Yield the elements of a kind directly inside others."""
-    for each in around:
-        for child in _within(file, each.start, each.end):
+def _inside(file: BinaryIO, outer: Iterable[_Element], kind: int) -> Iterator[_Element]:
+    """Yield the elements of a kind that lie directly inside outer ones."""
+    for element in outer:
+        for child in _within(file, element.start, element.end):
             if child.kind == kind:
                 yield child
 

@@ -4,8 +4,8 @@
     summarize                               answer, choices, evidence with links, regions
     setting_rows                            the settings of a run under names that people understand
 
-Text in the values is one line (`html.markup.plain_text`) and only shown; the rest is what steps are
-filtered by: agent, action, region, and evidence.
+Each text is one line (`html.markup.plain_text`). A reader can filter the steps by agent, action,
+region and evidence.
 """
 
 from __future__ import annotations
@@ -68,15 +68,21 @@ Row = tuple[str, str, int | None]
 """Name, text, and the index of the step that the row links to."""
 
 MAX_STEPS = 2_000
-MAX_CHARS, MIN_CHARS, TOTAL_CHARS = 4_000, 200, 400_000
-"""Characters of one text at most and at least, and of all steps, which share them."""
+MAX_CHARS = 4_000
+"""The most characters of one text."""
+MIN_CHARS = 200
+"""The fewest characters to which one text is cut."""
+TOTAL_CHARS = 400_000
+"""Characters that all steps share."""
 FEW_ROWS = 4
 """A step with more rows has shorter ones, so that its size stays bounded."""
 
-FINDS, CHANGES_EVIDENCE, ADDS_DEAD_ZONE = "finds evidence", "changes the evidence", "rules out time"
-"""What a step can do to the memory, as a filter names it."""
+# What a step can do to the memory, as a filter names it.
+FINDS = "finds evidence"
+CHANGES_EVIDENCE = "changes the evidence"
+ADDS_DEAD_ZONE = "rules out time"
 MAX_SPANS = 512
-"""Most intervals of one kind that a step hands to the map."""
+"""The most intervals of one kind that a step hands to the map."""
 
 
 def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]]:
@@ -107,7 +113,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "place": place,
             "tokens": event.usage.tokens if isinstance(event, Call | Failure) else 0,
             "spans": _rounded(_spans(event)),
-            # The Master scores ahead what it saw before the reports that stand above in the trace.
+            # A probe made ahead did not yet know the reports that precede it in the trace.
             "older": "before the workers of this round reported"
             if isinstance(event, Probe) and event.ahead
             else "",
@@ -122,7 +128,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
 
 
 def _action(event: Event) -> dict[str, str]:
-    """Return what happens in a step in words, and the name and words that a filter has for it."""
+    """Return the words for what happens in a step, and the name and words that a filter uses."""
     if not isinstance(event, Step):
         return dict.fromkeys(("what", "does", "verb"), TITLES[event.kind])
     action = event.action
@@ -163,8 +169,8 @@ def _change(event: Event) -> dict[str, Any]:
         change["seen"] = _rounded(event.intervals_s)
     if isinstance(event, Assign):
         sent = list[tuple[float, float, str]]()
-        for number, each in enumerate(event.sorties[:MAX_SPANS]):
-            for start_s, end_s in each.spans_s:
+        for number, sortie in enumerate(event.sorties[:MAX_SPANS]):
+            for start_s, end_s in sortie.spans_s:
                 sent.append((round(start_s, 3), round(end_s, 3), str(number)))
         change["sent"] = sent
     return {name: value for name, value in change.items() if value}
@@ -226,12 +232,12 @@ def _cost(event: Event) -> str:
     prompt = f"{usage.prompt_tokens:,} prompt tokens"
     if usage.estimated:
         prompt = f"about {prompt}"
-    details = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
+    kinds = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
     thought = ""
     if usage.reasoning_tokens:
         thought = f" ({usage.reasoning_tokens:,} of them for its thought)"
     completion = f"{usage.completion_tokens:,} completion tokens{thought}"
-    return f"{counted(usage.calls, 'call')}, {prompt} ({details}), {completion}"
+    return f"{counted(usage.calls, 'call')}, {prompt} ({kinds}), {completion}"
 
 
 def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
@@ -294,7 +300,7 @@ def _text(value: Any) -> str:
 
 
 MAX_EVIDENCE = 400
-"""Most evidence frames in the list."""
+"""The most frames of evidence in the list."""
 
 
 def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> dict[str, Any]:
