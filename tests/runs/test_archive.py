@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import random
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,34 @@ def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path
     cache.prune(is_wanted=lambda key: kind_of(key) != "reply")
     with pytest.raises(CacheError, match="no longer holds all entries"):
         export(tmp_path / "x.jsonl.xz", made_since_s=moment_s, cache=cache)
+
+
+def test_a_recording_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    wide = (b'{"%s%064x":%s}\n' % (key_of("reply")[:8].encode(), n, REPLY[76:-2] + b" " * 4000) for n in range(6000))
+    path = pack(tmp_path / "run.jsonl.xz", *wide)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(CacheError, match="unpacks to more than any recording does"):
+        import_(path, cache=Cache(None))
+
+
+def test_any_damage_is_reported_and_nothing_is_merged(recorded: tuple[Result, Cache], tmp_path: Path) -> None:
+    result, cache = recorded
+    export(tmp_path / "run.jsonl.xz", result, cache=cache)
+    whole, rng = (tmp_path / "run.jsonl.xz").read_bytes(), random.Random(0)
+    refused = 0
+    for number in range(150):
+        data = bytearray(whole)
+        if number % 3:
+            data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
+        else:
+            del data[rng.randrange(len(data)) :]
+        (tmp_path / "run.jsonl.xz").write_bytes(data)
+        other = Cache(None)
+        try:
+            import_(tmp_path / "run.jsonl.xz", cache=other)
+        except CacheError as error:
+            refused += 1
+            assert "\n" not in str(error) and list(other.entries()) == []
+        else:  # a byte that does not affect the content, such as a time
+            assert all(other.get(entry.key) == cache.get(entry.key) for entry in other.entries())
+    assert refused > 75

@@ -314,3 +314,16 @@ def test_the_example_on_the_page_runs(
     assert len(capsys.readouterr().out.splitlines()) == len(eventful.of("step"))
     assert {path.name.split("-", 1)[1] for path in in_tmp.glob("*.png")} >= {"step-shown.png", "review-sheet.png"}
     assert names["scratchpad"] == replay.memory(eventful, upto=names["shown"].place).scratchpad
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_damaged_trace_is_read_or_refused(eventful: Trace, tmp_path: Path, data: st.DataObject) -> None:
+    content = bytearray(save_to(eventful, tmp_path).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / "damaged.jsonl").write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    try:
+        Trace.load(tmp_path / "damaged.jsonl").save(tmp_path / "again.jsonl")
+    except InputError as error:
+        check_sentence(error)

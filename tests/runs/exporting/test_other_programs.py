@@ -238,3 +238,13 @@ def test_a_damaged_export_gets_a_sentence(tmp_path: Path, form: object) -> None:
                 read(path)
             except InputError as error:
                 assert str(error).startswith(path.name)
+
+
+def test_a_csv_opens_as_a_table_and_computes_nothing(tmp_path: Path) -> None:
+    import pandas as pd
+
+    risky = ['=HYPERLINK("x")', "+1", "-1", "@a", "'=1", " =1", "plain"]
+    write([Passage(n, n + 1, text, label=text) for n, text in enumerate(risky)], tmp_path / "found.csv")
+    rows = pd.read_csv(tmp_path / "found.csv")
+    assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in [*rows["text"], *rows["label"]])
+    assert [each.text for each in read(tmp_path / "found.csv")] == risky
