@@ -42,18 +42,21 @@ def main(film: str) -> None:
         top = (height - part.height) // 2
         figure.paste(part, (left, top))
         if opened is not None:
-            row, column = divmod(opened, K)
-            cell_width = part.width / K
-            cell_height = part.height / K
-            x = left + column * cell_width
-            y = top + row * cell_height
-            pen.rectangle((x, y, x + cell_width, y + cell_height), outline=ACCENT, width=5)
+            x0, y0, x1, y1 = box_of(opened, part, K)
+            pen.rectangle((left + x0, top + y0, left + x1, top + y1), outline=ACCENT, width=5)
             edge = left + part.width
-            pen.line(
-                (edge + 8, y + cell_height / 2, edge + GAP_PX - 8, height / 2), fill=ACCENT, width=5
-            )
+            middle = top + (y0 + y1) / 2
+            pen.line((edge + 8, middle, edge + GAP_PX - 8, height / 2), fill=ACCENT, width=5)
         left += part.width + GAP_PX
     figure.save("docs/film.jpg", quality=82, optimize=True)
+
+
+def box_of(cell: int, sheet: Image.Image, k: int) -> tuple[float, float, float, float]:
+    """Return left, top, right and bottom of a cell in a sheet of k×k cells, in pixels."""
+    row, column = divmod(cell, k)
+    width = sheet.width / k
+    height = sheet.height / k
+    return column * width, row * height, (column + 1) * width, (row + 1) * height
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ answers.
 
 from __future__ import annotations
 
+from film_picture import ACCENT, BACKGROUND, box_of
 from PIL import Image, ImageDraw, ImageFont
 
 import atlaskit as ak
@@ -21,8 +22,6 @@ GAP_PX = 60
 HEAD_PX = 64
 """Height of the line above each column."""
 FONT_PX = 34
-ACCENT = (214, 90, 0)
-BACKGROUND = (255, 255, 255)
 INK = (30, 30, 30)
 
 
@@ -38,7 +37,10 @@ def main() -> None:
             sheets[shown.event.kind].append(shown.picture.image.convert("RGB"))
     (look,) = result.trace.of("look")
     plan = sheets["plan"][0]
-    outline(plan, [interval[0] / world.drawn.duration_s for interval in look.intervals_s])
+    pen = ImageDraw.Draw(plan)
+    for start_s, _ in look.intervals_s:
+        cell = int(start_s / world.drawn.duration_s * K * K)
+        pen.rectangle(box_of(cell, plan, K), outline=ACCENT, width=6)
     columns = [
         ("1. Plan: the whole video", [plan]),
         ("2. Look: two stretches of it", sheets["look"]),
@@ -50,18 +52,6 @@ def main() -> None:
     for number, part in enumerate(drawn):
         figure.paste(part, (number * (WIDTH_PX + GAP_PX), 0))
     figure.save("docs/search.jpg", quality=82, optimize=True)
-
-
-def outline(sheet: Image.Image, starts: list[float]) -> None:
-    """Draw a frame around the cells in which stretches start, given as shares of the video."""
-    pen = ImageDraw.Draw(sheet)
-    cell_width = sheet.width / K
-    cell_height = sheet.height / K
-    for start in starts:
-        row, place = divmod(int(start * K * K), K)
-        left = place * cell_width
-        top = row * cell_height
-        pen.rectangle((left, top, left + cell_width, top + cell_height), outline=ACCENT, width=6)
 
 
 def column(head: str, parts: list[Image.Image]) -> Image.Image:

@@ -291,12 +291,14 @@ class Meter:
             if largest[name]:
                 n_workers = max(1, min(n_workers, int(left // largest[name])))
         token_shares = {name: left / n_workers for name, left in tokens.items()}
+        free_calls = None
+        if calls is not None:
+            free_calls = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
         allotments = list[Allotment]()
         for worker, planned in enumerate(steps[:n_workers]):
             share = planned
-            if calls is not None:
-                free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
-                share = min(planned, free // n_workers + (worker < free % n_workers))
+            if free_calls is not None:
+                share = min(planned, free_calls // n_workers + (worker < free_calls % n_workers))
             if share > 0:
                 allotments.append(Allotment(share, share == planned, token_shares, largest))
         return allotments

@@ -104,10 +104,11 @@ class Visit:
         If the region holds no evidence, these intervals are dead. A cell that was seen but not
         opened is not dead, since the evidence may lie between the frames.
         """
-        zones = DeadZones()
+        opened_s = list[Span]()
         for grid in self.shown:
             if grid != self.region or grid in self.finest:
-                zones = zones.add(*grid.interval_s)
+                opened_s.append(grid.interval_s)
+        zones = DeadZones().add_all(opened_s)
         return zones.without_all(grid.interval_s for grid in self.marked).intervals
 
 

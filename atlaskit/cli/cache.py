@@ -234,16 +234,15 @@ def _prune_copies(
 ) -> dict[str, tuple[int, int]]:
     """Remove copies of streams, oldest first, as `Cache.prune` removes entries."""
     before_s = time.time() - older_than_s
-    by_age = sorted(_copies(cache), key=lambda copy: copy[0].stat().st_mtime)
-    left = sum(size for _, size in by_age)
+    copies = [(path.stat().st_mtime, size, path) for path, size in _copies(cache)]
+    left = sum(size for _, size, _ in copies)
     removed = list[int]()
-    for path, size in by_age:
-        if to_bytes is not None and left <= to_bytes:
+    for made_s, size, path in sorted(copies):
+        if made_s > before_s or (to_bytes is not None and left <= to_bytes):
             break
-        if path.stat().st_mtime <= before_s:
-            path.unlink(missing_ok=True)
-            removed.append(size)
-            left -= size
+        path.unlink(missing_ok=True)
+        removed.append(size)
+        left -= size
     return {COPIES: (len(removed), sum(removed))} if removed else {}
 
 

@@ -101,20 +101,13 @@ class Trace:
             raise InputError(
                 f"{path} has {len(lines):,} lines; a trace has at most {limits.EVENTS:,} events."
             )
-        events = list[Event]()
-        has_header = False
+        numbered = list[tuple[str, bytes]]()
         for number, line in enumerate(lines, start=1):
-            where = f"{path}, line {number}"
-            if not line.strip():
-                continue
-            if has_header:
-                events.append(_event(where, parse_line(where, line)))
-            else:
-                _check_header(where, line)
-                has_header = True
-        if not has_header:
-            _check_header(f"{path}, line 1", b"null")
-        return cls(tuple(events))
+            if line.strip():
+                numbered.append((f"{path}, line {number}", line))
+        header, *rows = numbered or [(f"{path}, line 1", b"null")]
+        _check_header(*header)
+        return cls(tuple(_event(where, parse_line(where, line)) for where, line in rows))
 
     @classmethod
     def of_rows(cls, where: str, rows: Any) -> Trace:

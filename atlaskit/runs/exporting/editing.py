@@ -125,8 +125,9 @@ KIND_OF = {colour: kind for kind, colour in COLOURS.items()}
 SHORTEST_S = 1 / 48_000
 """The least length of a piece, in seconds, so that rounding makes no piece empty."""
 MAX_RATE = 1e6
+"""The most frames per second that a file of another program may state."""
 MAX_FRAMES = 1e12
-"""The most frames per second, and the most frames, that another program's file may state."""
+"""The highest number of a frame that such a file may state."""
 
 
 class Piece(NamedTuple):

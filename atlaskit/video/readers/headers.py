@@ -343,8 +343,8 @@ def _fields(file: BinaryIO, index: int, *nested: int) -> dict[int, _Element]:
             for kind in nested:
                 if kind not in fields:
                     return {}
-                start, end = fields[kind].start, fields[kind].end
-                fields = {field.kind: field for field in _within(file, start, end)}
+                parent = fields[kind]
+                fields = {field.kind: field for field in _within(file, parent.start, parent.end)}
             return fields
         count += 1
     return {}

@@ -115,7 +115,8 @@ def orientation_of(
                 if packet is not None and EXIF.search(memoryview(packet)):
                     plain = packet_of(EXIF.sub(b"none", bytes(packet)), codec_of(stream))
                     by_track = _turn_of(context.decode(plain)[0])
-                    found = found if by_track == UPRIGHT else by_track
+                    if by_track != UPRIGHT:
+                        found = by_track
                 break
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
         if kind == "mov":

@@ -288,6 +288,8 @@ class PyAVReader:
                 return {**self._decode(wanted, size, threads=threads, is_sequence=is_sequence)}
             return {tick: self._decode_alone(tick, size) for tick in wanted}
 
+        if len(groups) == 1:  # here, where an interrupt ends it at once
+            return decoded(groups[0])
         found = dict[int, Pixels | DecodeError]()
         with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-reader") as pool:
             for part in pool.map(decoded, groups):
