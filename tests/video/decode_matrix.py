@@ -57,44 +57,34 @@ class Row:
     def __str__(self) -> str:
         return f"{self.codec} · {self.container} · {self.trait}"
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether such files exist, and can be encoded here."""
-        codec, container = self.codec, self.container
-        return {
-            "plain": True,
-            "hidden frames": codec in ("VP8", "VP9"),
-            "B-frames": codec in REORDERED,
-            "open GOP": codec in OPEN_GOP and container != "avi",
-            "one keyframe": True,
-            "variable frame rate": container not in ("avi",) and (codec, container) != ("MPEG-4", "ts"),
-            "late start": container not in ("avi",),
-            "edit list": container in WITH_SAMPLE_TABLE and codec in REORDERED,
-            "non-square pixels": codec in REORDERED and container in ("mp4", "mov", "mkv"),
-            "odd size": codec in ("VP8", "VP9", "AV1"),
-            "interlaced": codec in ("H.264", "MPEG-4"),
-            "no duration": container in ("mkv", "webm"),
-            "ends before its sound": container in ("mp4", "mov", "mkv", "ts", "avi"),
-            "cover art": container in WITH_SAMPLE_TABLE,
-            "fragmented": container in WITH_SAMPLE_TABLE,
-        }[self.trait]
 
-
-TRAITS = (
-    *("plain", "hidden frames", "B-frames", "open GOP", "one keyframe", "variable frame rate", "late start"),
-    *("edit list", "non-square pixels", "odd size", "interlaced", "no duration"),
-    *("ends before its sound", "cover art", "fragmented"),
-)
+IS_POSSIBLE: dict[str, Callable[[str, str], bool]] = {
+    "plain": lambda codec, container: True,
+    "hidden frames": lambda codec, container: codec in ("VP8", "VP9"),
+    "B-frames": lambda codec, container: codec in REORDERED,
+    "open GOP": lambda codec, container: codec in OPEN_GOP and container != "avi",
+    "one keyframe": lambda codec, container: True,
+    "variable frame rate": lambda codec, container: container != "avi" and (codec, container) != ("MPEG-4", "ts"),
+    "late start": lambda codec, container: container != "avi",
+    "edit list": lambda codec, container: container in WITH_SAMPLE_TABLE and codec in REORDERED,
+    "non-square pixels": lambda codec, container: codec in REORDERED and container in ("mp4", "mov", "mkv"),
+    "odd size": lambda codec, container: codec in ("VP8", "VP9", "AV1"),
+    "interlaced": lambda codec, container: codec in ("H.264", "MPEG-4"),
+    "no duration": lambda codec, container: container in ("mkv", "webm"),
+    "ends before its sound": lambda codec, container: container != "webm",
+    "cover art": lambda codec, container: container in WITH_SAMPLE_TABLE,
+    "fragmented": lambda codec, container: container in WITH_SAMPLE_TABLE,
+}
+"""For each trait, whether such files of a codec in a container exist, and can be encoded here."""
 
 
 def rows() -> Iterator[Row]:
     """Yield all rows of the matrix."""
     for codec, containers in CONTAINERS.items():
-        for trait in TRAITS:
+        for trait, is_possible in IS_POSSIBLE.items():
             for container in containers:
-                row = Row(codec, container, trait)
-                if row.is_possible:
-                    yield row
+                if is_possible(codec, container):
+                    yield Row(codec, container, trait)
 
 
 def covering(all_rows: Iterable[T], pairs: Callable[[T], Iterable[object]]) -> list[T]:

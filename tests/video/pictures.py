@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,10 +11,17 @@ import av
 import numpy as np
 from av.video.reformatter import VideoReformatter
 
+SMALL = (160, 90)
 LYING = (96, 64)
 COLOURS = (
-    *((255, 255, 255), (128, 128, 128), (16, 16, 16), (200, 30, 30)),
-    *((30, 160, 30), (30, 30, 200), (220, 200, 40), (60, 190, 200)),
+    (255, 255, 255),
+    (128, 128, 128),
+    (16, 16, 16),
+    (200, 30, 30),
+    (30, 160, 30),
+    (30, 30, 200),
+    (220, 200, 40),
+    (60, 190, 200),
 )
 QUICK = {"crf": "1", "preset": "ultrafast"}
 
@@ -104,6 +111,24 @@ def with_matrix(source: Path, path: Path, matrix: Sequence[float], box: bytes = 
     return path
 
 
+Change = Callable[[av.Packet, int], "av.Packet | None"]
+"""What becomes of a packet, by its place in the file; None leaves it out."""
+
+
+def remuxed(source: Path, path: Path, change: Change, **metadata: str) -> Path:
+    """Copy the packets of a video to another file, each as it is changed."""
+    with av.open(str(source)) as container, av.open(str(path), "w") as target:
+        stream = target.add_stream_from_template(container.streams.video[0])
+        stream.metadata.update(metadata)
+        packets = (packet for packet in container.demux(video=0) if packet.size)
+        for number, packet in enumerate(packets):
+            changed = change(packet, number)
+            if changed is not None:
+                changed.stream = stream
+                target.mux(changed)
+    return path
+
+
 def joined(path: Path, parts: Sequence[Path], part_s: Fraction) -> Path:
     """Join parts of `part_s` seconds into one stream, with the header of the first."""
     with av.open(str(path), "w") as target:
@@ -130,40 +155,6 @@ def palette(number: int) -> np.ndarray:
 def numbers(index: int, size: tuple[int, int] = LYING) -> np.ndarray:
     """Return the numbers of colours of a frame, (height, width)."""
     return ((np.arange(size[0])[None, :] + 3 * index + np.arange(size[1])[:, None]) % 256).astype(np.uint8)
-
-
-def write_palette_avi(path: Path, frames: int, changes: Sequence[int] = ()) -> Path:
-    """Write an AVI of raw frames with a palette in its header, and others before some frames."""
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
-
-    def entries(number: int, order: str) -> bytes:
-        return b"".join(
-            bytes((*(colour if order == "rgb" else colour[::-1]), 0)) for colour in palette(number).tolist()
-        )
-
-    width, height = LYING
-    size = width * height
-    main = struct.pack("<14I", 40000, size * 25, 0, 0x10, frames, 0, 1, size, width, height, 0, 0, 0, 0)
-    head = struct.pack(
-        "<8sIHH8I4H", b"vids", 0x10000, 0, 0, 0, 1, 25, 0, frames, size, 2**32 - 1, 0, 0, 0, width, height
-    )
-    bitmap = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 0, size, 0, 0, 256, 0)
-    stream = chunk(b"strh", head) + chunk(b"strf", bitmap + entries(0, "bgr"))
-    header = chunk(b"LIST", b"hdrl" + chunk(b"avih", main) + chunk(b"LIST", b"strl" + stream))
-    content, index, number = b"", b"", 0
-    for frame in range(frames):
-        chunks = [(b"00db", 0x10, numbers(frame)[::-1].tobytes())]
-        if frame in changes:
-            number += 1
-            chunks.insert(0, (b"00pc", 0x100, bytes((0, 0, 0, 0)) + entries(number, "rgb")))
-        for name, flags, data in chunks:
-            index += name + struct.pack("<III", flags, 4 + len(content), len(data))
-            content += chunk(name, data)
-    body = b"AVI " + header + chunk(b"LIST", b"movi" + content) + chunk(b"idx1", index)
-    path.write_bytes(chunk(b"RIFF", body))
-    return path
 
 
 def with_two_descriptions(path: Path, parts: Sequence[Path]) -> Path:
