@@ -26,8 +26,6 @@ from atlaskit.video.file import VideoFile
 from atlaskit.video.folder import began_at, found_in
 from atlaskit.video.opening import as_video, open_video
 from atlaskit.video.records import remember_video
-from atlasworld import World
-from atlasworld.stretches import Stretch, films_of
 
 SECONDS_FROM_1904 = 2_082_844_800
 """From there to 1970: the clocks of an MP4 and of Python."""
@@ -255,9 +253,3 @@ def test_containers_tell_when_a_film_was_recorded(began: datetime, tmp_path: Pat
     struct.pack_into(">I", movie, movie.index(b"mvhd") + 8, int(began.timestamp()) + SECONDS_FROM_1904)
     path.write_bytes(movie)
     assert began_at(path) == (began if began.year > 1990 else None)
-
-
-def test_films_play_as_what_they_were_cut_from(world: World) -> None:
-    films = films_of(world, [5.0, 20.0, 600.0])
-    assert films.duration_s == 600.0 and isinstance(films.parts[1], Stretch)
-    assert (films.frames([7.25]) == world.drawn.frames([7.25])).all()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.asking import ask
 from support.media import frame_number, make_video
 from support.stand_ins import Flat
 
@@ -26,7 +25,6 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.shots import FEWEST_LOOKS, MOST_LOOKS, Marks, Shots, find_shots
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
-from atlasworld import Oracle, World
 
 GOP = 10
 
@@ -81,14 +79,6 @@ def test_evidence_has_the_time_of_the_sampled_frame(cache: Cache, video: Video, 
     assert item.timestamp_s == view.moments[5] != view.cells[5].midpoint_s
     zoomed = atlas.step(ak.Zoom(5)).looking_at
     assert frame_number(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
-
-
-def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, cache: Cache) -> None:
-    options = {"vlm": Oracle(film), "cell": 64, "k": 4, "cache": cache, "sampling": "shots"}
-    result = ask(film.video, film.questions[0], **options)  # type: ignore[arg-type]
-    assert '"sampling":"shots"' in result.to_json().replace(" ", "") and result.evidence
-    again = ask(film.video, film.questions[0], **options)  # type: ignore[arg-type]
-    assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
 
 
 def test_an_unknown_sampling_raises_one_sentence(video: Video) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.media import cut_video, frame_number, make_video, played_frames
+from support.media import frame_number, make_video
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
@@ -19,16 +19,6 @@ from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import decoder
 from atlaskit.video.readers.index import MadeSource
-
-
-def test_a_file_cut_between_keyframes_plays_as_in_a_player(tmp_path: Path) -> None:
-    """`ffmpeg -ss 3 -c copy` makes such files: frames before the cut are decoded and not shown."""
-    path = cut_video(make_video(tmp_path / "whole.mp4"), tmp_path / "cut.mp4", at_s=3, from_s=2)
-    played = played_frames(path)
-    video = open_video(path)
-    shown = [frame_number(np.asarray(video.frame(time_s))) for time_s, _, _ in played]
-    assert shown == [number for _, number, _ in played]
-    assert video.duration_s == pytest.approx(len(played) / 25, abs=0.01)
 
 
 @pytest.mark.parametrize(

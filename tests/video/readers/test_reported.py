@@ -47,13 +47,6 @@ def hevc(path: Path, frames: int = 10, params: str = "keyint=24") -> Path:
     return make_video(path, "libx265", frames=frames, size=SMALL, container_options={"movflags": "0"}, **settings)
 
 
-@pytest.mark.parametrize("suffix", ["mp4", "mkv", "flv"])
-def test_a_stream_that_is_refreshed_bit_by_bit_is_whole(tmp_path: Path, cache: Cache, suffix: str) -> None:
-    """No picture can be decoded from its keyframes but the first."""
-    params = {"bf": "3", "x264-params": "intra-refresh=1:keyint=12:bframes=3", "preset": "veryfast"}
-    check_played(make_video(tmp_path / f"v.{suffix}", frames=150, fps=5, size=SMALL, **params), cache)
-
-
 @pytest.mark.parametrize("tenths", range(430, 480, 10))
 def test_pictures_before_the_first_keyframe_that_is_shown_are_shown(tmp_path: Path, cache: Cache, tenths: int) -> None:
     """They follow it in the file, and need an earlier keyframe, which an edit list hides."""
