@@ -65,9 +65,12 @@ def test_a_total_that_is_reached_leaves_a_table_and_a_sentence(shell: Shell) -> 
 
 
 def test_the_rows_so_far_are_in_a_file_that_is_followed(shell: Shell, saved: list[tuple[str, int]]) -> None:
-    shell(f"{ATLAS} --method uniform blind --parallel 1 --out rows.csv")
+    printed = shell(f"{ATLAS} --method uniform blind uniform --set frames 16 --parallel 1 --out rows.csv")
     assert saved == [*(("rows.so-far.csv", count) for count in range(1, 13)), ("rows.csv", 12)]
-    assert tables.load("rows.csv")["method"].tolist() == ["uniform"] * 6 + ["blind"] * 6
+    rows = tables.load("rows.csv")
+    assert rows["method"].tolist() == ["uniform"] * 6 + ["blind"] * 6
+    assert [rows.attrs["methods"][name]["settings"] for name in ("uniform", "blind")] == [{"frames": 16}, {}]
+    assert "rows.csv: 6 questions by 2 methods" in printed and "Compared with uniform" in printed
     assert tables.newest("rows.csv")[0] == Path("rows.csv")
 
 

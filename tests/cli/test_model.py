@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Shell
 from support.asking import ask
+from support.faults import sending
 from support.loopback import loopback
 from support.model_doubles import Babbler
 
@@ -26,20 +27,28 @@ def asking(film_file: Path) -> str:
 def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
     asking: str, in_tmp: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Promise 17: no result, page, table, card, trace or cache has it, and nothing prints it."""
     monkeypatch.setenv(VARIABLE, KEY)
+    table = "evaluate atlasworld --first 1 --load minutes 1 --load drawn true --traces runs --calls 4 --out rows.csv"
     with loopback() as server:
         model = f"--model {server.url} loop --dialect hosted --key-env {VARIABLE}"
         told = shell(f"{asking} --save result.json --html run.html {model}")
+        told += shell(f"{table} {model}")
         count = len(server.bodies)
         assert {headers["Authorization"] for headers in server.headers[-count:]} == {f"Bearer {KEY}"}
         assert not any("seed" in body for body in server.bodies), "as it would be for vLLM"
+        server.faults = [sending({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401)] * 20
+        told += shell(f"{asking} --k 4 {model}", status=1)  # the refusal repeats the key
+        count = len(server.bodies)
         monkeypatch.delenv(VARIABLE)
         told += shell(f"{asking} --save replayed.json --replay {model}")  # a replay needs no key
         told += shell(f"{asking} {model}", status=2)
         assert len(server.bodies) == count
     assert f"{VARIABLE} is missing or empty" in told and KEY not in told
     assert Path("result.json").read_bytes() == Path("replayed.json").read_bytes()
-    assert not [path for path in in_tmp.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    files = [path for path in in_tmp.rglob("*") if path.is_file()]
+    assert {"result.json", "run.html", "rows.csv.txt"} <= {path.name for path in files}
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
 def test_nano_is_served_without_being_started(

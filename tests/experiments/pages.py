@@ -1,24 +1,10 @@
-"""Checks of executed notebooks and of the HTML pages made from them."""
+"""A page of results as a browser shows it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 from playwright.sync_api import Browser, Request
-
-
-def count_images(executed: Path) -> int:
-    """Count the images in the outputs of a notebook; one in several formats counts once."""
-    count = 0
-    for cell in nbformat.read(executed, as_version=4).cells:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            if "text/html" in data:
-                count += data["text/html"].count("<img ")
-            else:
-                count += any(kind.startswith("image/") for kind in data)
-    return count
 
 
 class RenderedPage:

@@ -73,10 +73,18 @@ def run_part(worlds: Benchmark, job: Mapping[str, Any]) -> None:
 
 def run_job(world: World, job: Mapping[str, Any]) -> None:
     """Answer the question of a job; at the end write the result."""
-    model = LoggedModel(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
-    settings = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
+    double = Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3)
     case = world.cases(drawn=True)[job["question"]]
-    result = ask(case.opened(), case.question, vlm=model, cache=Cache(job["cache"]), **settings)
+    result = ask(
+        case.opened(),
+        case.question,
+        vlm=LoggedModel(double, Path(job["log"])),
+        cache=Cache(job["cache"]),
+        workers=WORKERS,
+        min_rounds=job["min_rounds"],
+        budget=Budget(calls=job["calls"]),
+        cell=64,
+    )
     Path(job["out"]).write_text(result.to_json())
 
 
