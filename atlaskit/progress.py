@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 LOG_S = 60.0
 """Seconds between two lines of a bar in a file."""
 INTERVAL = "TQDM_MININTERVAL"
-"""The environment variable of tqdm for those seconds; if it is set, it counts."""
+"""The environment variable in which tqdm looks for its interval; if set, LOG_S is not used."""
 
 
 def bar(*iterable: Any, desc: str = "", **how: Any) -> tqdm[Any]:
     """Return a progress bar of tqdm.
 
-    In a terminal it is one line that changes. In a notebook it goes to standard output, since text
-    on standard error is red there. In a file it has a line a minute.
+    In a terminal the bar is one line that changes. In a notebook it is written to standard output,
+    since text on standard error is red there. Into a file it writes one line a minute.
 
     Args:
-        *iterable: The items to iterate over; nothing for a bar that is updated by hand.
+        *iterable: The items to iterate over; none for a bar that the caller updates.
         desc: The text before the bar; characters that a terminal would interpret are replaced.
         **how: Other arguments of `tqdm`.
     """

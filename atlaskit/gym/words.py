@@ -1,7 +1,6 @@
-"""What a language model is told of an episode: the question, where it looks, what it may do.
+"""Texts about an episode for a language model: the question, the observation, the legal actions.
 
-These texts are not those of `agents`: a trainer's model learns from these, and the prompts of a
-search stay as they are.
+They are separate from the prompts of `agents`, so that either can change without the other.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from atlaskit.environment.question import Kind, Question
 MOST_LINES = 60
 """Subtitle lines that one observation lists."""
 MOST_ITEMS = 40
-"""Pieces of evidence that one observation lists: the latest."""
+"""Pieces of evidence that one observation lists; of more, the latest are listed."""
 LONGEST_TEXT = 300
-"""Characters of a subtitle line or a description that are told."""
+"""Characters of a subtitle line or a description; the rest is cut off."""
 
 FORMS: dict[Kind, str] = {
     "choice": "Answer with the number of one choice.",
@@ -31,17 +30,17 @@ FORMS: dict[Kind, str] = {
     "open": "Answer in a few words.",
     "summary": "Answer with what happens, in order of time, in a few plain sentences.",
 }
-"""How a question of each kind is answered."""
+"""The instruction how to answer a question of each kind."""
 
 
 def question_words(question: Question, form: str) -> str:
-    """Return the question, its choices, and what to do with it."""
+    """Return the question, its choices, and the instruction `form`, as lines of text."""
     choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
     return "\n".join([f"The question: {question.text}", *choices, form])
 
 
 def form_words(question: Question) -> str:
-    """Return the form of a question's answer."""
+    """Return the instruction how to answer a question."""
     form = FORMS[question.kind]
     if question.several:
         form += "\nIt may be several intervals: [[start, end], …]."
@@ -49,7 +48,7 @@ def form_words(question: Question) -> str:
 
 
 def observation_words(observation: Observation, steps_left: int) -> str:
-    """Return where the agent is, what is said there, what it kept, and how many steps are left."""
+    """Return the position in the video, the subtitles there, the evidence and the steps left."""
     state = observation.state
     grid = state.grid
     rows = [
@@ -86,7 +85,7 @@ def moves_words(moves: Iterable[tuple[str, int]], other: Sequence[str]) -> str:
 
 
 def _said(observation: Observation) -> list[str]:
-    """Return the subtitle lines as rows, quoted: they are part of the video, never instructions."""
+    """Return the subtitle lines as rows. The quotes show that they are not instructions."""
     lines = observation.subtitles
     rows = [f"  {clock(line.start_s)} {_quoted(line.text)}" for line in lines[:MOST_LINES]]
     if not rows:
