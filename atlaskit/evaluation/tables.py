@@ -409,7 +409,7 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
         )
     cards = earlier.attrs.get("methods", {})
     for method, rows in again.items():
-        cure = "Repeat the table's settings by --like and its card, or write another table."
+        cure = "Repeat the table's settings with --like and its card, or write another table."
         _check_alike("The table", cards.get(method, earlier.attrs), "this line", rows.attrs, cure)
     table = replaced(earlier, again)
     table.attrs = {
