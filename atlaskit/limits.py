@@ -79,7 +79,8 @@ MESSAGE = 1_000_000
 
 def cut(text: str, most: int) -> str:
     """Return the beginning of a text that takes at most `most` bytes in UTF-8."""
-    return text[:most].encode("utf-8", "replace")[:most].decode(errors="ignore")
+    first = text[:most]  # each character takes at least one byte
+    return first.encode("utf-8", "replace")[:most].decode(errors="ignore")
 
 
 def too_long(what: str, most: int) -> str:

@@ -178,7 +178,8 @@ class Looking:
             if grids:
                 if self.rounds == self.search.max_rounds:
                     return "rounds"
-                self.rounds = self.master.round = self.rounds + 1
+                self.rounds += 1
+                self.master.round = self.rounds
                 # Look at them in parallel, a few sheets for each worker, and merge what was found.
                 looks = self.send(grids)
                 self.merge(looks)
@@ -249,6 +250,7 @@ class Looking:
             needed = self.sheets_for(wish, grids)
             room = most - len(grids)
             grids += needed[:room]
+            # The rest of the stretch waits as part of the sweep, since the request was followed.
             for grid in needed[room:]:
                 waiting.append(Wish(grid.start_s, grid.end_s, "sweep"))
             if not needed and wish.by != "sweep":

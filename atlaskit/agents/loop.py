@@ -152,7 +152,8 @@ class Loop:
             stop = meter.exhausted() or self.master.silence()
             if stop:
                 return stop
-            self.rounds = self.master.round = self.rounds + 1
+            self.rounds += 1
+            self.master.round = self.rounds
             # Probe the root grid, unless the last round's probe looked ahead.
             if not (self.has_scores and frontier.scored):
                 self.has_scores = self.rank(self.probe())
@@ -301,7 +302,10 @@ class Loop:
             )
         )
         ahead = ahead and bool(self.frontier.cells)
-        with self.run.in_parallel((search.threads or self.workers) + ahead) as pool:
+        n_threads = search.threads or self.workers
+        if ahead:
+            n_threads += 1
+        with self.run.in_parallel(n_threads) as pool:
             probe = pool.submit(self.probe, ahead=True) if ahead else None
             visits = list(pool.map(self.visit, tasks))
             return visits, probe.result() if probe else None
@@ -328,7 +332,7 @@ class Loop:
             if not visit.is_cut_short:
                 self.visits.append(visit)
                 dead_s = self.rule_out(visit)
-            found = {item.timestamp_s for item in visit.evidence}
+            found_s = {item.timestamp_s for item in visit.evidence}
             report = events.Report(
                 round=self.rounds,
                 worker=worker,
@@ -336,7 +340,7 @@ class Loop:
                 interval_s=visit.region.interval_s,
                 shift=visit.region.shift,
                 stop=visit.stop,
-                kept=tuple(item for item in self.scratchpad if item.timestamp_s in found),
+                kept=tuple(item for item in self.scratchpad if item.timestamp_s in found_s),
                 marked=tuple(grid.path for grid in visit.marked),
                 dead_s=dead_s,
                 is_open=visit.is_cut_short,

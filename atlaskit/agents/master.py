@@ -106,7 +106,7 @@ class Master:
         else:
             self.failures += 1
         self.run.failure = str(outcome)
-        step = "decision" if kind is Vote else kind.kind
+        step = "decision" if kind is Vote else kind.kind  # a vote is one of several decisions
         self.run.log(Failure.of(step, outcome, round=self.round, **shown))
 
     def silence(self, visits: Sequence[Sortie] = ()) -> Literal["seconds", "model"] | None:

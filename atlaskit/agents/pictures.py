@@ -100,14 +100,16 @@ class PictureScout:
     def _likeness(self, sight: Sight) -> tuple[list[float], list[float]]:
         """Return the times of all frames, and the cosine of each with the question."""
         asked = query_of(sight.question)
-        query = _normed(np.atleast_2d(np.asarray(self.model.words(asked), np.float32)))[0]
+        words = np.asarray(self.model.words(asked), np.float32)
+        query = _normed(np.atleast_2d(words))[0]
         times_s = list[float]()
         values = list[float]()
         name = f"pictures {self.model.name}"
         for found in _findings(sight.video, name, self._vectors, sight.cache):
             for time_s, vector in found:
+                picture = _normed(np.array([vector], np.float32))[0]
                 times_s.append(time_s)
-                values.append(float(_normed(np.array([vector], np.float32))[0] @ query))
+                values.append(float(picture @ query))
         return times_s, values
 
     def _vectors(self, frames: Sequence[Pixels]) -> list[list[float]]:
@@ -185,7 +187,8 @@ def rapidocr() -> ReadsText:
     engine = RapidOCR(params={"Global.log_level": "critical"})
 
     def read(picture: Pixels) -> Sequence[str]:
-        return tuple(engine(picture[:, :, ::-1]).txts or ())
+        bgr = picture[:, :, ::-1]
+        return tuple(engine(bgr).txts or ())
 
     return read
 

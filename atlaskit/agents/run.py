@@ -201,8 +201,8 @@ class Run:
         if display is not None:
             self._draw(lambda: display.on_end(self.result))
         if kind is KeyboardInterrupt:
-            kept = sum(not call.failure for call in self.model.calls)
-            replies = "1 reply is" if kept == 1 else f"{kept:,} replies are"
+            count = sum(not call.failure for call in self.model.calls)
+            replies = "1 reply is" if count == 1 else f"{count:,} replies are"
             raise Interrupted(f"stopped; {replies} kept, run it again to go on") from None
 
     def _open_display(self) -> None:
@@ -243,7 +243,7 @@ class Run:
         """
         self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
         calls = tuple(self.model.calls)
-        live = sum((call.usage for call in calls if call.live), Usage())
+        live_usage = sum((call.usage for call in calls if call.live), Usage())
         answered: Answered | None = None
         reasoning = ""
         if decision is not None:
@@ -264,8 +264,8 @@ class Run:
             sheet=sheet or Sheet(self.video, evidence, cache=self.cache),
             calls=calls,
             spent=Spent(
-                calls=live.calls,
-                tokens=live.tokens,
+                calls=live_usage.calls,
+                tokens=live_usage.tokens,
                 frames_decoded=self.video.frames_decoded - self.frames_before,
                 decoding_s=self.video.decoding_s - self.decoding_before_s,
                 seconds=self.meter.seconds,

@@ -191,7 +191,8 @@ def review_schema(
     values: tuple[tuple[str, Any], ...] = (("labels", labels),)
     if open_cells:
         values += (("cells", open_cells),)
-    return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
+    shape = _review_shape(n_choices, duration_s, can_explore=bool(open_cells))
+    return ParametricSchema(shape, values)
 
 
 @cached_shape
@@ -251,7 +252,9 @@ def decision_schema(
             there are none, the schema has no fields for citations.
         has_several: Whether a when-question asks for one or more intervals.
     """
-    shape = _decision_shape(kind, n_choices, duration_s, bool(frames), has_several)
+    shape = _decision_shape(
+        kind, n_choices, duration_s, can_cite=bool(frames), has_several=has_several
+    )
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
 
@@ -355,11 +358,11 @@ def verdict_schema(
         question.kind,
         len(question.choices),
         duration_s,
-        bool(frames),
-        question.several,
-        has_labels,
-        can_look,
-        question.can_be_absent,
+        can_cite=bool(frames),
+        has_several=question.several,
+        can_erase=has_labels,
+        can_look=can_look,
+        can_be_absent=question.can_be_absent,
     )
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 

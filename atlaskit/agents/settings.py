@@ -253,7 +253,7 @@ def resolve_search(
 
 
 def named_search(search: Search | str) -> Search:
-    """Return settings, given themselves or by their name; raise InputError for anything else."""
+    """Return the settings of a named search, or settings as they are; else raise InputError."""
     if isinstance(search, Search):
         return search
     if not isinstance(search, str) or search not in NAMED:

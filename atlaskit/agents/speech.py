@@ -218,6 +218,7 @@ class _Listener:
         if not self._left_out:
             return
         left_out = self._left_out.total()
+        # `_lines` already counts those outside the picture.
         lines = self._lines + left_out - self._left_out["outside the picture"]
         reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
         warnings.warn(
@@ -297,7 +298,7 @@ class _Listener:
 
     def _error(self, sound: Sound, done: _Progress) -> ModelError | Unrecorded:
         """Return the error of a file: that of its first failed chunk, with what else happened."""
-        (place, first), *_ = sorted(done.failed.items(), key=_start)
+        place, first = min(done.failed.items(), key=_start)
         count = len(done.failed)
         message = (
             f"{count} of {count + len(done.heard)} chunks of {sound.path.name} that were sent "

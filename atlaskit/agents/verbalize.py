@@ -181,8 +181,10 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
         node = known[node["$ref"].rpartition("/")[2]]
     if PLACEHOLDER in node:
         return str(known.get(node[PLACEHOLDER], "<cell>"))
-    if "const" in node or "enum" in node:
-        return "|".join(map(json.dumps, node.get("enum", [node.get("const")])))
+    if "const" in node:
+        return json.dumps(node["const"])
+    if "enum" in node:
+        return "|".join(map(json.dumps, node["enum"]))
     if "anyOf" in node:
         return "\n or ".join(_form(each, known, name) for each in node["anyOf"])
     match node["type"]:
@@ -193,7 +195,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
             return f"{{{', '.join(forms)}}}"
         case "array":
             least = node.get("minItems", 0)
-            count = f" {least} in all" if least == node.get("maxItems", 0) > 1 else ""
+            count = ""
+            if least > 1 and least == node.get("maxItems"):
+                count = f" {least} in all"
             return f"[{_form(node['items'], known, name)}, …{count}]"
         case "string":
             longest = node.get("maxLength", LONGEST_TEXT)
@@ -484,7 +488,7 @@ def gaps_text(gaps: Sequence[Gap]) -> str:
 
     def rank(gap: Gap) -> tuple[bool, float]:
         is_at_an_end = not (gap.after and gap.before)
-        return is_at_an_end, gap.start_s - gap.end_s
+        return is_at_an_end, gap.start_s - gap.end_s  # the longest first
 
     listed_gaps = sorted(gaps, key=rank)[:MOST_GAPS]
     listed_gaps.sort(key=lambda gap: (gap.start_s, gap.end_s))

@@ -164,7 +164,7 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
         raise CacheError(f"{folder} is not atlaskit's: name another directory ({ANOTHER}).")
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
-    beside = [directory / name for name in BESIDE]
+    beside = [directory / each for each in BESIDE]
     for each in (folder, *beside):
         if each.is_dir() and not each.is_symlink():
             _make_private(each, directory)

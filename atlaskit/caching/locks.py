@@ -28,7 +28,7 @@ POLL_S = 0.2
 MIN_SLEEP_S = 0.001
 """Seconds to sleep after the first failed attempt to lock a key that another process holds."""
 MAX_SLEEP_S = 0.05
-"""The longest sleep in seconds; each is twice as long as the one before."""
+"""Each sleep is twice as long as the sleep before it, up to this many seconds."""
 
 _all: WeakSet[KeyLocks] = WeakSet()
 

@@ -214,7 +214,7 @@ def legal_set(state: State) -> LegalSet:
         if kind.traversal not in ("", state.rules.traversal):
             continue
         cells = kind.legal(state)
-        if cells:
+        if cells:  # `True` stands for a legal action that names no cell
             legal[name] = () if isinstance(cells, bool) else tuple(cells)
     return LegalSet(legal)
 

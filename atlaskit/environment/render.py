@@ -326,7 +326,8 @@ class Sheet(LazyImage):
     def strips(self) -> int:
         """Lines of text beside each frame, for its label and subtitle; 0 if text covers the frame.
 
-        The number depends on the subtitle's length, not on the font, which differs by version.
+        The number depends on the length of the longest subtitle, not on the font, which differs
+        between versions of Pillow.
         """
         if not self.look.ruled:
             return 0

@@ -224,7 +224,7 @@ def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple
 
 
 def _flat(card: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return the values of a card by name, which for a nested value begins with the outer names."""
+    """Return the values of a card; the name of a nested value begins with the outer names."""
     flat = dict[str, Any]()
     for name, value in card.items():
         if isinstance(value, Mapping) and value:

@@ -64,7 +64,7 @@ def observation_words(observation: Observation, steps_left: int) -> str:
         rows.append(f"Ruled out: {listed(sorted(state.dead_cells))}.")
     if state.marked:
         rows.append(f"Queued: {len(state.marked)} stretches.")
-    rows += _said(observation) + _kept(state)
+    rows += _subtitle_rows(observation) + _evidence_rows(state)
     return "\n".join([*rows, f"Steps left: {steps_left}."])
 
 
@@ -84,7 +84,7 @@ def moves_words(moves: Iterable[tuple[str, int]], other: Sequence[str]) -> str:
     return f"Possible now: {'; '.join([*rows, *other])}."
 
 
-def _said(observation: Observation) -> list[str]:
+def _subtitle_rows(observation: Observation) -> list[str]:
     """Return the subtitle lines as rows. The quotes show that they are not instructions."""
     lines = observation.subtitles
     rows = [f"  {clock(line.start_s)} {_quoted(line.text)}" for line in lines[:MOST_LINES]]
@@ -95,7 +95,8 @@ def _said(observation: Observation) -> list[str]:
     return ["Said in this time:", *rows]
 
 
-def _kept(state: State) -> list[str]:
+def _evidence_rows(state: State) -> list[str]:
+    """Return the evidence as rows; of more than MOST_ITEMS, the latest."""
     items = state.scratchpad.items
     rows = list[str]()
     for item in items:
@@ -109,12 +110,14 @@ def _kept(state: State) -> list[str]:
 
 
 def _described(description: str) -> str:
+    """Return a description as the end of a row; "" for none."""
     if not description:
         return ""
     return f": {_quoted(description)}"
 
 
 def _quoted(text: str) -> str:
+    """Return a text in quotes, cut to LONGEST_TEXT characters."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[:LONGEST_TEXT]}…"
     return json.dumps(text, ensure_ascii=False)

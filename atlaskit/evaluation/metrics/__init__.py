@@ -72,12 +72,12 @@ def _scored(rows: pd.DataFrame, benchmark: Benchmark) -> list[Scored]:
     """Return the questions of a table's rows with their predictions."""
     cases = {case.question.id: case for case in benchmark}
     scored: dict[str, Scored] = {}
-    for id, prediction in zip(rows["id"], rows["prediction"], strict=True):
-        shown = printable(str(id), 80)
-        case = cases.get(id)
+    for question_id, prediction in zip(rows["id"], rows["prediction"], strict=True):
+        shown = printable(str(question_id), 80)
+        case = cases.get(question_id)
         if case is None:
             raise InputError(f"{shown!r} is no question of {benchmark.name}.")
-        if id in scored:
+        if question_id in scored:
             raise InputError(
                 f"The table has the question {shown!r} twice: pass the rows of one method."
             )
@@ -85,7 +85,7 @@ def _scored(rows: pd.DataFrame, benchmark: Benchmark) -> list[Scored]:
             raise InputError(
                 f"The true answer to {shown!r} is not known, so it cannot be scored: leave it out."
             )
-        scored[id] = Scored(case.question, case.video, case.facts, prediction)
+        scored[question_id] = Scored(case.question, case.video, case.facts, prediction)
     return list(scored.values())
 
 
