@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 done, 1 no answer, 2 an error that the message explains, 130 interrupted.
     """
-    words = [*(sys.argv[1:] if arguments is None else arguments)]
+    words = list(sys.argv[1:] if arguments is None else arguments)
     command = next((word for word in words if not word.startswith("-")), "")
     parser = _parser([command])
     if command not in COMMANDS:

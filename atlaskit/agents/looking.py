@@ -59,11 +59,13 @@ Source = Literal["plan", "look", "review", "sweep"]
 
 
 class Wish(NamedTuple):
-    """A stretch that a plan, a look or a review asked to see."""
+    """A stretch that is to be shown."""
 
     start_s: float
     end_s: float
     by: Source
+    """The reply that asked for the stretch; "sweep" for the rest of a requested stretch, or for a
+    stretch that is due again after a failed look."""
 
     @property
     def span_s(self) -> Span:
@@ -268,7 +270,8 @@ class Looking:
         if self.settled_by == "all":
             return self.workers
         doublings = min(self.rounds, 16)  # more would exceed any number of workers
-        return min(self.workers, 2**doublings)
+        looks: int = 2**doublings
+        return min(self.workers, looks)
 
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
         """Return the sheets that show a stretch, without the parts already seen as finely.

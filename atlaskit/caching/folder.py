@@ -126,6 +126,7 @@ NETWORK = re.compile(
 SQLite's write-ahead log needs shared memory, so it does not keep a database consistent there."""
 
 _opened: set[Path] = set()
+"""Folders that this process has opened."""
 _forked: set[Path] = set()
 """Folders that the parent process had open when it forked this one."""
 

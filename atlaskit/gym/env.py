@@ -144,9 +144,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "subtitles": subtitles not in (False, None),
             "labels": "none",  # the position of a cell tells its number
         }
-        self._drawing = named_task(task)
+        self._drawn_task = named_task(task)
         self._worlds = worlds
-        self.rewarded = reward or self._drawing.reward
+        self.rewarded = reward or self._drawn_task.reward
         self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
         # Invalid settings raise here, and not at the first reset.
         self._begin(np.random.default_rng(0))
@@ -251,7 +251,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             cache = self._cache or default_cache()
         else:
             video, question = draw_task(
-                rng, self.duration_s, self.n_answers, self._drawing, self._worlds
+                rng, self.duration_s, self.n_answers, self._drawn_task, self._worlds
             )
             cache = self._cache or Cache(None)
         atlas = Atlas(video, cache=cache, **self._atlas_settings)
