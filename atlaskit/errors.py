@@ -121,16 +121,16 @@ class CacheWarning(_Message, UserWarning):
     """The cache lost entries, or stores them elsewhere than the caller asked."""
 
 
-def missing(what: str, *requirements: str) -> str:
+def missing(feature: str, *requirements: str) -> str:
     """Return the sentence that names missing packages and the command that installs them.
 
     Args:
-        what: The part of atlaskit that needs the packages.
+        feature: The part of atlaskit that needs the packages.
         *requirements: The packages, as pip takes them: "gymnasium>=1.0".
     """
     names = " and ".join(re.split("[<>=]", requirement)[0] for requirement in requirements)
     command = shlex.join([sys.executable, "-m", "pip", "install", *requirements])
-    return f"{what} needs {names}, which this Python does not have. To install: {command}"
+    return f"{feature} needs {names}, which this Python does not have. To install: {command}"
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:

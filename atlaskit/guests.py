@@ -41,8 +41,8 @@ def registered(group: str) -> Mapping[str, EntryPoint]:
     # Imported here, since most commands do not need it.
     from importlib.metadata import entry_points
 
-    found = {each.name: each for each in entry_points(group=group)}
-    return {name: found[name] for name in sorted(found)}
+    by_name = {entry.name: entry for entry in entry_points(group=group)}
+    return {name: by_name[name] for name in sorted(by_name)}
 
 
 @cache
@@ -54,9 +54,9 @@ def load(group: str, name: str) -> Any:
     """
     entry = registered(group).get(name)
     if entry is None:
-        known = ", ".join(registered(group)) or "none"
+        names = ", ".join(registered(group)) or "none"
         raise InputError(
-            f"{name!r:.80} is none of the names that packages have registered as {group}: {known}."
+            f"{name!r:.80} is none of the names that packages have registered as {group}: {names}."
         )
     try:
         return entry.load()

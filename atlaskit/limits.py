@@ -83,11 +83,11 @@ def cut(text: str, most: int) -> str:
     return first.encode("utf-8", "replace")[:most].decode(errors="ignore")
 
 
-def too_long(what: str, most: int) -> str:
-    """Return a phrase for a thing above its limit, such as "a name that is too long (…)".
+def too_long(subject: str, most: int) -> str:
+    """Return a phrase for a thing above its limit, such as "a text that is too long (…)".
 
     Args:
-        what: The thing, with its article.
+        subject: The beginning of the phrase, such as "a text" or "it holds a table".
         most: The limit in bytes.
     """
-    return f"{what} that is too long (more than {most:,} bytes)"
+    return f"{subject} that is too long (more than {most:,} bytes)"

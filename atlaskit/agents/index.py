@@ -119,12 +119,12 @@ def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray
     The cosines are rounded to DIGITS decimals. The cosine of a zero vector is −1.
     """
     rows = vectors.astype(np.float64)
-    wanted = query.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
-    found: NDArray[np.float64] = np.divide(
-        rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0
+    vector = query.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
+    quotients: NDArray[np.float64] = np.divide(
+        rows @ vector, lengths, out=np.full(len(rows), -1.0), where=lengths > 0
     )
-    return found.round(DIGITS)
+    return quotients.round(DIGITS)
 
 
 def words(text: str) -> list[str]:

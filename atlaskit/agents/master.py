@@ -268,15 +268,15 @@ def can_change(question: Question, decisions: Sequence[Reply | ModelError], vote
 
 def support(question: Question, decisions: Sequence[Reply | ModelError]) -> list[int]:
     """Return for each decision how many agree with it, itself included; 0 if it failed."""
-    given = list[Answered | None]()
+    answers = list[Answered | None]()
     for each in decisions:
         if isinstance(each, ModelError):
-            given.append(None)
+            answers.append(None)
         else:
-            given.append(prediction(question, read(DecisionReply, each.answer)))
-    counts = [0] * len(given)
-    for place, one in enumerate(given):
-        for other in given:
+            answers.append(prediction(question, read(DecisionReply, each.answer)))
+    counts = [0] * len(answers)
+    for place, one in enumerate(answers):
+        for other in answers:
             if one is not None and other is not None and agree(question, one, other):
                 counts[place] += 1
     return counts

@@ -99,8 +99,8 @@ class PictureScout:
 
     def _likeness(self, sight: Sight) -> tuple[list[float], list[float]]:
         """Return the times of all frames, and the cosine of each with the question."""
-        asked = query_of(sight.question)
-        words = np.asarray(self.model.words(asked), np.float32)
+        text = query_of(sight.question)
+        words = np.asarray(self.model.words(text), np.float32)
         query = _normed(np.atleast_2d(words))[0]
         times_s = list[float]()
         values = list[float]()

@@ -244,14 +244,14 @@ class Run:
         self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
         calls = tuple(self.model.calls)
         live_usage = sum((call.usage for call in calls if call.live), Usage())
-        answered: Answered | None = None
+        answer: Answered | None = None
         reasoning = ""
         if decision is not None:
-            answered = prediction(self.question, read(DecisionReply, decision.answer))
+            answer = prediction(self.question, read(DecisionReply, decision.answer))
             reasoning = decision.answer.reasoning
         self.result = Result(
             question=self.question,
-            prediction=answered,
+            prediction=answer,
             reasoning=reasoning,
             evidence=evidence,
             dead_zones=dead_zones,

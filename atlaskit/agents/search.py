@@ -228,8 +228,8 @@ def earlier_text(runs: AnyRun | Sequence[AnyRun], video: Video) -> str:
                 f"after takes runs about the same video, {video.name}: one of them is about "
                 "another."
             )
-        asked = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
-        rows.append(f"Learned when this was asked before: {json.dumps(asked, ensure_ascii=False)}")
+        text = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
+        rows.append(f"Learned when this was asked before: {json.dumps(text, ensure_ascii=False)}")
         evidence = memory(trace).scratchpad
         if len(evidence):
             rows.append(kept_text(evidence))

@@ -179,9 +179,9 @@ class _Place:
 class _Progress:
     """The progress of the transcription of one file."""
 
-    heard: dict[_Place, tuple[Segment, ...]] = field(default_factory=dict)
-    failed: dict[_Place, ModelError | Unrecorded] = field(default_factory=dict)
-    in_a_row: int = 0
+    segments: dict[_Place, tuple[Segment, ...]] = field(default_factory=dict)
+    failures: dict[_Place, ModelError | Unrecorded] = field(default_factory=dict)
+    failures_in_a_row: int = 0
     """Failures since the last success."""
 
 
@@ -200,11 +200,11 @@ class _Listener:
 
     def track(self, sound: Sound) -> Subtitles:
         """Return the lines of a file, on the time axis of its video."""
-        done = self._hear_all(sound)
-        if done.failed:
-            raise self._error(sound, done)
+        progress = self._hear_all(sound)
+        if progress.failures:
+            raise self._error(sound, progress)
         lines = list[SourceLine]()
-        for place, segments in sorted(done.heard.items(), key=_start):
+        for place, segments in sorted(progress.segments.items(), key=_start):
             lines += self._placed(place, segments)
         self._lines += len(lines)
         placement = place_lines(lines, sound.lead_s, sound.duration_s)
@@ -230,7 +230,7 @@ class _Listener:
 
     def _hear_all(self, sound: Sound) -> _Progress:
         """Send the chunks of a file, several at a time, and return their outcomes."""
-        done = _Progress()
+        progress = _Progress()
         cancel = threading.Event()
         pending: dict[Future[tuple[Segment, ...]], _Place] = {}
         with ThreadPoolExecutor(self._parallel, thread_name_prefix="atlaskit-speech") as pool:
@@ -242,16 +242,16 @@ class _Listener:
                         continue
                     pending[pool.submit(self._hear, chunk, cancel)] = place
                     while len(pending) >= 2 * self._parallel:
-                        self._collect(pending, done)
-                    if done.in_a_row >= MOST_FAILURES:
+                        self._collect(pending, progress)
+                    if progress.failures_in_a_row >= MOST_FAILURES:
                         break
                 while pending:
-                    self._collect(pending, done)
+                    self._collect(pending, progress)
             except BaseException:
                 cancel.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return done
+        return progress
 
     def _hear(self, chunk: Chunk, cancel: threading.Event) -> tuple[Segment, ...]:
         samples = chunk.samples.astype("<i2").tobytes()
@@ -259,16 +259,18 @@ class _Listener:
             self._asr, samples, chunk.wav(), self._cache, replay=self._replay, cancel=cancel
         )
 
-    def _collect(self, pending: dict[Future[tuple[Segment, ...]], _Place], done: _Progress) -> None:
+    def _collect(
+        self, pending: dict[Future[tuple[Segment, ...]], _Place], progress: _Progress
+    ) -> None:
         """Wait until a pending chunk is finished, and move all finished ones to the outcomes."""
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
             place = pending.pop(future)
             try:
-                done.heard[place] = future.result()
-                done.in_a_row = 0
+                progress.segments[place] = future.result()
+                progress.failures_in_a_row = 0
             except (ModelError, Unrecorded) as error:
-                done.failed[place] = error
-                done.in_a_row += 1
+                progress.failures[place] = error
+                progress.failures_in_a_row += 1
             self._bar.update(place.end_s - place.start_s)
 
     def _placed(self, place: _Place, segments: Sequence[Segment]) -> list[SourceLine]:
@@ -296,19 +298,20 @@ class _Listener:
         self._left_out[why] += count
         self._example = self._example or text
 
-    def _error(self, sound: Sound, done: _Progress) -> ModelError | Unrecorded:
+    def _error(self, sound: Sound, progress: _Progress) -> ModelError | Unrecorded:
         """Return the error of a file: that of its first failed chunk, with what else happened."""
-        place, first = min(done.failed.items(), key=_start)
-        count = len(done.failed)
+        place, first = min(progress.failures.items(), key=_start)
+        count = len(progress.failures)
+        sent = count + len(progress.segments)
         message = (
-            f"{count} of {count + len(done.heard)} chunks of {sound.path.name} that were sent "
-            f"could not be transcribed, the first from {place}: {first} What was heard is in the "
-            "cache: the same call again asks for the missing chunks only."
+            f"{count} of {sent} chunks of {sound.path.name} that were sent could not be "
+            f"transcribed, the first from {place}: {first} What was heard is in the cache: the "
+            "same call again asks for the missing chunks only."
         )
         if isinstance(first, Unrecorded):
             return Unrecorded(message)
         usage = Usage()
-        for error in done.failed.values():
+        for error in progress.failures.values():
             if isinstance(error, ModelError):
                 usage += error.usage
         return type(first)(message, usage)

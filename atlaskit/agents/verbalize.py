@@ -125,9 +125,9 @@ def request(
     return Request(role, step, messages, schema, facts, tokens)
 
 
-def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
+def brief(system: str, *parts: str | Image) -> tuple[Message, ...]:
     """Return the first messages of a conversation: the system message, then the user message."""
-    return Message("system", (role,)), Message("user", parts)
+    return Message("system", (system,)), Message("user", parts)
 
 
 def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
@@ -173,9 +173,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
     """Return the form of a value.
 
     Args:
-        node: Its JSON Schema.
-        known: The definitions, cells and labels that the schema refers to.
-        name: The name of its field.
+        node: The JSON Schema of the value.
+        known: The definitions and placeholders that the schema refers to.
+        name: The name of the field that has the value.
     """
     if "$ref" in node:
         node = known[node["$ref"].rpartition("/")[2]]
@@ -265,12 +265,12 @@ def films_text(view: View) -> str:
             rows.append(f"{view.first + cell.index}: {_film_name(film)}, {seconds(cell.start_s)} s")
         shown = film
     if len(films) > grid.size:
-        what = "A cell stands for several films, and shows a frame of one of them."
+        rule = "A cell stands for several films, and shows a frame of one of them."
     else:
-        what = "No cell has parts of two films."
+        rule = "No cell has parts of two films."
     return (
         f"The video is a collection of {len(video.films)} films, of which {len(films)} are here, "
-        f"one after another; seconds count through all of them. {what} After the number of a cell, "
+        f"one after another; seconds count through all of them. {rule} After the number of a cell, "
         f"the film that starts there, or goes on, and its second: {'; '.join(rows)}."
     )
 
@@ -335,9 +335,9 @@ def _cuts_row(view: View, cell: int, most: int) -> str:
     places = dict[float, str]()
     for start_s, end_s in view.hidden_shots.get(cell, ()):
         places[start_s] = f"{seconds(start_s)}–{seconds(end_s)}"
-    joined = set(chain.from_iterable(view.hidden_shots.get(cell, ())))
+    edges_s = set(chain.from_iterable(view.hidden_shots.get(cell, ())))
     for cut_s in view.hidden_cuts[cell]:
-        if cut_s not in joined:
+        if cut_s not in edges_s:
             places[cut_s] = seconds(cut_s)
     words = [places[time_s] for time_s in sorted(places)]
     more = ", …" if len(words) > most else ""

@@ -209,6 +209,7 @@ class Cache:
         found: dict[str, bytes] = {}
 
         def find_missing() -> list[str]:
+            """Return the keys without a valid entry; add the other values to `found`."""
             missing = list[str]()
             for key in dict.fromkeys(keys):
                 if key in found:
@@ -243,12 +244,12 @@ class Cache:
             For each kind: the number of `entries`, their `bytes`, and how many `hits`, `misses`
             and `corrupt` entries this object has met.
         """
-        held = totals_by_kind(self._store.entries())
+        totals = totals_by_kind(self._store.entries())
         with _counts_lock:
             counts = {name: dict(counter) for name, counter in self._counts.items()}
         by_kind = dict[str, dict[str, int]]()
-        for kind in sorted({*held, *counts["hits"], *counts["misses"]}):
-            entries, size = held.get(kind, (0, 0))
+        for kind in sorted({*totals, *counts["hits"], *counts["misses"]}):
+            entries, size = totals.get(kind, (0, 0))
             by_kind[kind] = {"entries": entries, "bytes": size}
             for name, counter in counts.items():
                 by_kind[kind][name] = counter.get(kind, 0)

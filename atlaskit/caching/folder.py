@@ -51,9 +51,9 @@ def default_place() -> Place:
     but below the home folder, they are searched up to the home folder, which is left out; if there
     is no cache, the place is `./cache`. Anywhere else it is `./cache`.
     """
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Place(Path(named).expanduser().absolute(), f"the variable {VARIABLE} names it")
+    path = os.environ.get(VARIABLE)
+    if path:
+        return Place(Path(path).expanduser().absolute(), f"the variable {VARIABLE} names it")
     try:
         here = Path.cwd()
     except OSError:  # the current folder was removed

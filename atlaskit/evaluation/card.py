@@ -92,7 +92,7 @@ def checked_card(card: Any) -> dict[str, Any]:
 
 def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
     """Return the card of some questions: how many they are, of how many videos, and a hash."""
-    asked = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     videos = set[str]()
     with_subtitles = Counter[str]()
     for case in cases:
@@ -108,13 +108,13 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
             question.kind,
             case.facts,
         ]
-        asked.update(repr(row).encode())
+        fingerprint.update(repr(row).encode())
     return {
         "dataset": getattr(cases, "name", ""),
         "questions": len(cases),
         "videos": len(videos),
         "with subtitles": with_subtitles,
-        "sha256": asked.hexdigest()[:16],
+        "sha256": fingerprint.hexdigest()[:16],
     }
 
 
@@ -223,12 +223,12 @@ def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple
     return differing
 
 
-def _flat(card: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(card: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the values of a card; the name of a nested value begins with the outer names."""
     flat = dict[str, Any]()
     for name, value in card.items():
         if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{before}{name} ")
+            flat |= _flat(value, f"{prefix}{name} ")
         elif value not in (None, "", {}, []):
-            flat[f"{before}{name}"] = value
+            flat[f"{prefix}{name}"] = value
     return flat

@@ -107,8 +107,8 @@ def load(path: str | Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError, TypeError) as error:
         fault = reason(error).rstrip(".")
         raise InputError(f"{source} is not a saved evaluation: {fault}.") from error
-    answered = prediction_column(list(map(as_answered, predictions)))
-    return EvaluationRows(rows.assign(prediction=answered)).with_card(rows.attrs)
+    column = prediction_column(list(map(as_answered, predictions)))
+    return EvaluationRows(rows.assign(prediction=column)).with_card(rows.attrs)
 
 
 def _card_of(table: Path) -> dict[str, Any] | None:
@@ -333,19 +333,19 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the card of a whole table, joined from the cards of its shards."""
-    same = dict(cards[0])
-    same.pop(SHARD, None)
-    same.pop(OF_THE_RUN, None)
-    if "methods" in same:
+    common = dict(cards[0])
+    common.pop(SHARD, None)
+    common.pop(OF_THE_RUN, None)
+    if "methods" in common:
         methods = dict[str, Any]()
-        for name in same["methods"]:
+        for name in common["methods"]:
             methods[name] = _joined_cards([card["methods"][name] for card in cards], asked)
-        return {**same, "methods": methods}
+        return {**common, "methods": methods}
     models = set[str]()
     for card in cards:
         models.update(card["models"])
     return {
-        **same,
+        **common,
         "models": sorted(models),
         "asked": asked,
         "settings in full": common_settings(card["settings in full"] for card in cards),
@@ -359,15 +359,15 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
         asked = card[SHARD]["whole"]
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
-    same = dict(card)
+    common = dict(card)
     for name in (SHARD, OF_THE_RUN, "settings in full", "command", "asked again"):
-        same.pop(name, None)
+        common.pop(name, None)
     models = set[str]()
     for model in card["models"]:
         is_oracle = model.startswith("oracle:")  # its name differs from world to world
         models.add("oracle" if is_oracle else model)
     return {
-        **same,
+        **common,
         "models": sorted(models),
         "asked": asked,
         "prompts": card[OF_THE_RUN]["prompts"],

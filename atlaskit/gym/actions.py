@@ -22,10 +22,10 @@ CELL_KINDS = tuple(name for name, kind in ACTIONS.items() if kind.takes != "noth
 
 def action_at(kind: str, cell: int, description: str = "", confidence: float = 1.0) -> Action:
     """Return the action of a kind at a cell; a kind that names no cell ignores it."""
-    named = ACTIONS[kind]
-    if named.takes == "claims":
-        return named.make([Claim(cell, description, confidence)])
-    return named.make([cell])
+    action_kind = ACTIONS[kind]
+    if action_kind.takes == "claims":
+        return action_kind.make([Claim(cell, description, confidence)])
+    return action_kind.make([cell])
 
 
 def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:

@@ -348,7 +348,7 @@ class VerdictCall:
         cite = ""
         if self.frames and not has_evidence:
             cite = "There is no evidence: refer to frames by the numbers of cells."
-        asked = LAST if self.over else VERDICT
+        task = LAST if self.over else VERDICT
         return request(
             "master",
             "decision" if self.over else "review",
@@ -361,7 +361,7 @@ class VerdictCall:
             question_text(self.question),
             known.text,
             "" if self.over else self.progress,
-            asked.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
+            task.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
             NOT_THERE if self.question.can_be_absent else "",
             INTERVAL if self.question.kind == "when" else "",
             cite,

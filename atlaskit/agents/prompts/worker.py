@@ -213,17 +213,17 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 def _note(turn: Turn) -> str:
     """Return one line about an action, for the conversation about another view."""
     seen = turn.observation
-    named = cells_of(turn.action) or (0,)
-    items = getattr(turn.action, "items", ())
-    first = seen.state.cell(named[0])
-    kept = [f"{clock(seen.moments[item.cell])} {item.description}" for item in items]
+    cells = cells_of(turn.action) or (0,)
+    claims = getattr(turn.action, "items", ())
+    first = seen.state.cell(cells[0])
+    texts = [f"{clock(seen.moments[claim.cell])} {claim.description}" for claim in claims]
     return ACTIONS[name_of(turn.action)].past.format(
         start=clock(first.start_s),
         end=clock(first.end_s),
         last=clock(seen.view.grid.end_s),
-        moment=clock(seen.moments[named[0]]),
-        count=len(named),
-        kept="; ".join(kept),
+        moment=clock(seen.moments[cells[0]]),
+        count=len(cells),
+        kept="; ".join(texts),
     )
 
 

@@ -128,10 +128,10 @@ def logic_score(structure: str, rights: Sequence[bool]) -> float:
     count = 0
     start = 0
     for size in steps:
-        right = sum(rights[start : start + size])
-        count += right
+        n_right = sum(rights[start : start + size])
+        count += n_right
         start += size
-        if right < size:
+        if n_right < size:
             break
     return scores[count]
 
@@ -186,20 +186,20 @@ def by_value(items: Sequence[Item], column: str) -> list[tuple[str, list[Item]]]
 
     An item whose value is a tuple is listed for each element. An item without a value is left out.
     """
-    found: dict[Any, list[Item]] = {}
+    items_of: dict[Any, list[Item]] = {}
     for item in items:
         value = item.value(column)
         values = value if isinstance(value, tuple) else (value,)
         for each in dict.fromkeys(values):
             if each is not None and each != "":
-                found.setdefault(each, []).append(item)
-    named = list[tuple[str, list[Item]]]()
-    for value in sorted(found, key=_order):
+                items_of.setdefault(each, []).append(item)
+    parts = list[tuple[str, list[Item]]]()
+    for value in sorted(items_of, key=_order):
         name = str(value)
         if isinstance(value, int | float):
             name = f"{column} {value}"
-        named.append((printable(name, 80), found[value]))
-    return named
+        parts.append((printable(name, 80), items_of[value]))
+    return parts
 
 
 def _order(value: Any) -> tuple[float, int, str]:

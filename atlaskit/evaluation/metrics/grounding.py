@@ -77,14 +77,16 @@ def clues(scored: Sequence[Scored]) -> list[Measure]:
     0.5.
     """
     chosen = [each for each in scored if each.question.kind == "choice"]
-    found = _with_intervals(scored)
-    right = {each.facts["qid"]: each.score() for each in chosen}
-    both = [each for each in found if each.facts["qid"] in right]
+    with_clues = _with_intervals(scored)
+    score_of = {each.facts["qid"]: each.score() for each in chosen}
+    paired = [each for each in with_clues if each.facts["qid"] in score_of]
     return [
         Measure.of("long-acc.", chosen, Scored.score),
-        Measure.of("mIoU", found, iou),
-        Measure.of("rec.@IoU", found, share_above),
-        Measure.of("acc.@IoU", both, lambda each: right[each.facts["qid"]] * share_above(each)),
+        Measure.of("mIoU", with_clues, iou),
+        Measure.of("rec.@IoU", with_clues, share_above),
+        Measure.of(
+            "acc.@IoU", paired, lambda each: score_of[each.facts["qid"]] * share_above(each)
+        ),
     ]
 
 
@@ -196,23 +198,24 @@ def rejection(scored: Sequence[Scored]) -> list[Measure]:
         []
     """
     absent = list[Scored]()
-    there = list[Scored]()
+    present = list[Scored]()
     for each in scored:
         if _is_absent(each):
             absent.append(each)
         elif each.question.can_be_absent or each.question.kind == "count":
-            there.append(each)
+            present.append(each)
     if not absent:
         return []
     measures = [
+        # F1 = 2 · true positives / (absent questions + rejected questions)
         Measure.of(
             "rejection F1",
-            [*absent, *there],
+            [*absent, *present],
             lambda each: 2 * (_is_absent(each) and _is_rejected(each)),
             weight=lambda each: _is_absent(each) + _is_rejected(each),
         ),
         Measure.of("false positives", absent, _is_invented),
-        Measure.of("false rejections", there, _is_rejected),
+        Measure.of("false rejections", present, _is_rejected),
     ]
     return [measure for measure in measures if measure.values]
 
