@@ -232,8 +232,12 @@ def pictures(run: RunSource) -> Pictures:
             if is_root and run.video is None:
                 found.map = image
             sheet = getattr(event, "sheet", None)
-            is_sheet = what == "sheet" and isinstance(sheet, SheetRecord)
-            if labels and is_sheet and tuple(sheet.labels) == labels:
+            if (
+                labels
+                and what == "sheet"
+                and isinstance(sheet, SheetRecord)
+                and tuple(sheet.labels) == labels
+            ):
                 found.sheet = image
     # A run that has ended with evidence has a sheet, even if no event showed it.
     has_sheet = bool(run.trace.of(Stop)) and bool(run.evidence)
