@@ -2,8 +2,8 @@
 
     path, before_after                      where a run looked; its root grid before and after
     rewards                                 a task of `atlaskit.gym`: truth, kept intervals, scores
-    resolutions                             the seconds that a cell spans at each depth Lane,
-    draw_lanes                        rows over the time of a video
+    resolutions                             the seconds that a cell spans at each depth
+    Lane, draw_lanes                        rows over the time of a video
 
 Frames come from the cache. A frame that is no longer there is decoded again.
 """

@@ -1,10 +1,10 @@
 """Where the events of a run lie: on an axis of steps, in the tree of regions, and in the truth.
 
     places                                  on the axis of steps, parallel workers side by side
-    FindingSteps, merged_in                 which step found which evidence regions, grid_of_view,
-    path_of          the tree of explored regions truth_rows, moments_of                  what
-    became of each moment that holds the answer shaded                                  what was
-    seen, the finer the darker
+    FindingSteps, merged_in                 which step found which evidence
+    regions, grid_of_view, path_of          the tree of explored regions
+    truth_rows, moments_of                  what became of each moment that holds the answer
+    shaded                                  what was seen, the finer the darker
 
 A trace holds no times of day, so each event takes one step. A worker begins when it is assigned,
 and the Master continues when all workers have reported. The moments that hold the answer are known

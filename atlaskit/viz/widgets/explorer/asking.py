@@ -1,8 +1,8 @@
 """The kernel's side of the panel "ask about this region" in the explorer's page.
 
-    Draft               a question as typed in the page, and the line of code that asks it AskedRun
-    one question that a thread asks a model, and that can be stopped AskPanel            the
-    questions of the page, and their answers
+    Draft               a question as typed in the page, and the line of code that asks it
+    AskedRun            one question that a thread asks a model, and that can be stopped
+    AskPanel            the questions of the page, and their answers
 
 The panel writes the line of code that asks a question. With a model, it also runs this line, on a
 thread of its own, so that the notebook stays free. The evidence and dead zones of the run are

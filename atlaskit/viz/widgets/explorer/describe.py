@@ -1,9 +1,9 @@
 """What the explorer's page shows beside the image of a location, as plain JSON; and its files.
 
-    describe, Marks                         cells, breadcrumbs, ruler, and what a run found there
-    lane                                    where lines or notes lie, for a lane of the ruler
-    png_of, file_name                       the image as a file
-    unreadable_note                         a sentence on cells that cannot be decoded
+describe, Marks                         cells, breadcrumbs, ruler, and what a run found there
+lane                                    where lines or notes lie, for a lane of the ruler
+png_of, file_name                       the image as a file
+unreadable_note                         a sentence on cells that cannot be decoded
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`NotesPanel`: a person's notes on parts of a video, which can be exported and opened again.
 
-    NoteFile            the notes on one video, on disk NotesPanel          sends them to the page
-    as a list or as a file, and adds those of the page
+    NoteFile            the notes on one video, on disk
+    NotesPanel          sends them to the page as a list or as a file, and adds those of the page
 
 Notes are a person's work, not a cache. They lie in the user's data folder, in a file named after
 the content of the video, wherever the explorer is started, and only the user can read them. No
