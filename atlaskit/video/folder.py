@@ -270,7 +270,7 @@ def found_in(source: Videos) -> list[Source]:
 
 
 def _found(source: str | os.PathLike[str]) -> list[Source]:
-    """Return the video files that one entry of a list stands for."""
+    """Return the video files of one folder, pattern or table, or the one file that is named."""
     path = local_path(source)
     if path.is_dir():
         paths = sorted(_walk(path), key=lambda each: _natural(str(each.relative_to(path))))

@@ -48,7 +48,8 @@ def open_video(
         subtitles: A subtitle file (see `read_subtitles` for the formats); "embedded" for a track
             inside the video file; "beside" for the file in the video's folder that has the video's
             name, if there is one; a `Subtitles` object; or None. For a list of videos: one of these
-            for the whole list, or a list with one for each video.
+            for the whole list, in which "embedded" and "beside" apply to each video; or a list with
+            one for each video.
         reader: Which library decodes: "pyav" or "decord".
         fingerprint: `video.fingerprint` of a video that was asked about before. Its facts come from
             `cache`, and its file may be missing until a frame that is not cached must be decoded.

@@ -33,8 +33,8 @@ from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 MOST_LOOKS = 1280
 """The most frames of a video that are examined: twenty for each cell of a root grid with K = 8."""
 MOST_REPEATS = 4
-"""If a playlist repeats files, up to this many times MOST_LOOKS frames are compared, since equal
-frames are examined once."""
+"""If a playlist repeats files, equal frames are examined once, so up to this many times MOST_LOOKS
+frames are compared."""
 DENSEST_S = 0.5
 """Examined frames are at least this far apart where the container marks no change."""
 MOST_PLAYED = 128
@@ -67,7 +67,8 @@ OTHER_LEVELS = 20.0
 FLASH_S = 0.3
 """A shorter shot is a flash or a flicker, and is ignored."""
 FEWEST_MARKS = 3
-"""A container marks cuts if at least this many keyframes come before their regular interval."""
+"""A container marks cuts if at least this many keyframes come before the regular interval has
+passed."""
 LONG_GOP_SHARE = 1 / 96
 """A gap between keyframes is long if it exceeds this share of the video. If long gaps make up more
 than half of the video, any of its frames may be examined: decoding the whole video costs no more
@@ -116,7 +117,7 @@ class Marks(NamedTuple):
     changes: list[tuple[float, float]] = []  # noqa: RUF012 - a tuple has no default of its own
     """Where the average size of packets changes, and by how much, as a logarithm."""
     distinct_s: float = np.inf
-    """Seconds of film without the repeats of a file in a playlist."""
+    """Seconds of film without the repeats of files in a playlist; infinite for a single file."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ interval."""
 REACH = 40
 """A packet is compared with this many packets before and after it: two pyramids of B-frames."""
 SUDDEN_FACTOR = 2.5
-"""A packet that is larger than those around it by more than this factor changes the picture."""
+"""A packet that is larger than those around it by more than this factor marks a change."""
 LEVEL_S = 0.8
 """Length of film over which the size of packets is averaged."""
 LEVEL_FACTOR = 2.5
@@ -238,7 +239,7 @@ def marks_of(packets: Packets) -> Marks:
     keyframes_s = packets.times_s[packets.are_keyframes]
     every_s = list(map(float, keyframes_s))
     if len(keyframes_s) < 2 or len(keyframes_s) > len(packets.times_s) / 2:
-        return Marks([], every_s, False)
+        return Marks([], every_s, False)  # such keyframes say nothing about the picture
     gaps_s = np.diff(keyframes_s)
     values, counts = np.unique(np.round(gaps_s, 1), return_counts=True)
     regular_s = float(gaps_s.max())
@@ -401,9 +402,7 @@ def _pieces(
     longest_s = np.inf
     if not marks.marks_cuts and len(stretches) < most:
         longest_s = max(DENSEST_S, duration_s / (most - len(stretches)))
-    gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
-    has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
-
+    has_long_gops = _has_long_gops(marks, duration_s)
     pieces = []
     played: list[tuple[float, _Piece]] = []
     for start_s, end_s in stretches:
@@ -429,6 +428,12 @@ def _pieces(
                 played.append((weight, _Piece(first_s, last_s, middle_s, middle_s)))
     played.sort(key=lambda piece: -piece[0])
     return sorted([*pieces, *(piece for _, piece in played[:most_played])])
+
+
+def _has_long_gops(marks: Marks, duration_s: float) -> bool:
+    """Return whether long gaps between keyframes make up most of a video: see LONG_GOP_SHARE."""
+    gaps_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
+    return bool(gaps_s[gaps_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2)
 
 
 def _shortest(

@@ -193,8 +193,8 @@ class SoundTimer:
         self.end_s: float | None = None
         self._joints = list(joints)
         self._limit_s = limit_s
-        self._shift_s = 0.0
-        self._lag_s = 0.0
+        self._shift_s = 0.0  # the seconds of the last joint that was passed
+        self._lag_s = 0.0  # further seconds that are added, so that the sound has no breaks
 
     def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
         """Return the start of a frame on the video's clock; None if it repeats earlier sound.
@@ -210,6 +210,7 @@ class SoundTimer:
         return start_s
 
     def _start(self, at_s: float | None, byte: int | None) -> float | None:
+        """Return what `place` returns, and pass joints on the way."""
         expected_s = self.end_s
         if at_s is None:
             return expected_s or 0.0

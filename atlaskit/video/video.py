@@ -173,7 +173,7 @@ class Video(ABC):
                 nearest the midpoint, or the midpoint if the interval holds no keyframe: many times
                 cheaper, and up to half a group of pictures away. "shots" takes, of the shots in the
                 interval, the one that differs most from the film around it; where nothing differs,
-                it takes the keyframe.
+                it does as "keyframe".
 
         Raises:
             InputError: `sampling` is none of these.

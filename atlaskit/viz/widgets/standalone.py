@@ -213,7 +213,7 @@ class _Socket(_Guarded, WebSocketHandler):
 
     def open(self, *_: str, **__: str) -> None:
         left: list[bridge.PageOwner] = self.settings["left"]
-        # A page continues with a widget that a closed page left, to show how its question ended.
+        # A page takes over the widget of a closed page, with its question or the answer to it.
         if left:
             self._widget = left.pop()
         else:

@@ -189,7 +189,7 @@ class AskedRun:
             video: The video.
             cache: Where replies and images are stored.
             on_change: Called with the run when `so_far` has changed, and once after the end.
-            agree: Called before a model server with a long start or a large download: see
+            agree: Called before a model server is started that takes long or downloads much: see
                 `Server.agree`.
             before: The results that a follow-up may use.
         """
@@ -260,6 +260,7 @@ class AskedRun:
         self._on_change(self)
 
     def _follow(self, event: Event) -> None:
+        """Hand an event to the thread that draws the run so far."""
         self._check()
         self._display.on_event(event)
 

@@ -242,7 +242,7 @@ def with_cells(atlas: Atlas, k: object, sampling: object) -> Atlas:
 
 
 def grid_near(atlas: Atlas, time_s: float, span_s: float) -> Location:
-    """Return the location of the grid around a time whose length is nearest to `span_s`."""
+    """Return the location of the grid that contains a time and is nearest to `span_s` long."""
     path = frame_at(atlas, time_s).path
     state = atlas.start(traversal="dfs")
     spans_s = [state.grid.span_s]

@@ -140,7 +140,7 @@ class NoteFile:
     def _take_over(self) -> None:
         """Add the notes that an earlier version stored in the cache, unless they were added before.
 
-        They are not added again, also if they were removed here since then.
+        They are not added again even if they were removed here since then.
         """
         if self._old is None or not self._old.is_file():
             return
