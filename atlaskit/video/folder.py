@@ -97,8 +97,8 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
         progress: Whether to show a progress bar after two seconds.
 
     Returns:
-        The collection. Its films are sorted by name, with numbers compared as numbers; those of a
-        list or a table keep their order.
+        The collection. Its films are sorted by name, with numbers compared as numbers; a list or a
+        table keeps its order.
 
     Raises:
         InputError: There is no video file, or the table cannot be read.

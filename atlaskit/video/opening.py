@@ -64,7 +64,7 @@ def open_video(
             or an English name. None for the language of the default track.
 
     Raises:
-        VideoError: The video cannot be opened, or its content is not that of `fingerprint`.
+        VideoError: The video cannot be opened, or has another fingerprint.
         SubtitleError: The subtitles cannot be read.
         InputError: An argument is wrong.
 

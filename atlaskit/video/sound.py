@@ -254,8 +254,8 @@ LONGEST_FILL_S = 10.0
 class Sound:
     """One sound track of a video file.
 
-    Its seconds are those of the file's clock: 0 is the start of the earliest stream, from which the
-    times of a subtitle file count.
+    Times are seconds of the file's clock. Second 0 is the start of the earliest stream, as in a
+    subtitle file.
     """
 
     path: Path

@@ -59,7 +59,7 @@ class Video(ABC):
     is_drawn: ClassVar[bool] = False
     """Whether its frames are drawn on demand, so that none can fail."""
     is_stand_in: ClassVar[bool] = False
-    """Whether its frames only resemble those of the video that its fingerprint names."""
+    """Whether it stands in for the video that has its fingerprint, with frames that may differ."""
 
     _cache: Cache | None = None
 

@@ -1,9 +1,9 @@
 """`DecordReader`: frames through decord, checked against the default reader.
 
 decord is no longer developed, and returns wrong frames of some files. So the facts about a file
-come from the default reader. When a file is opened, decord's times of all frames are compared with
-those of the packets, and some of decord's frames with those of the default reader. A file for which
-they differ is refused.
+come from the default reader. When a file is opened, all of decord's frame times are compared with
+the times of the packets, and some of its frames with the default reader's frames. If they differ,
+the file is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
 
 CHECKED_FRAMES = 16
-"""Number of frames, spread over the file, that are compared with those of the default reader."""
+"""Number of frames, spread over the file, that are compared with the default reader's."""
 CHECKED_SIZE = (160, 90)
 """Width and height of the frames that are compared."""
 SAME_TIME_S = 1.5e-3

@@ -123,7 +123,7 @@ def orientation_of(
 def _turn_of_track(stream: VideoStream, packets: Iterable[VideoPacket | None]) -> Orientation:
     """Return how the first frame of a track is turned, without its crop.
 
-    FFmpeg adds a matrix to the first frame: that of a message in the stream, or else that of the
+    FFmpeg attaches a matrix to the first frame, from a message in the stream or else from the
     container.
     """
     context = stream.codec_context
@@ -229,7 +229,7 @@ class PictureScaler:
         Args:
             frame: A decoded frame.
             size: (width, height) of the pixels.
-            aspect: Width of a pixel over its height; None if it is that of the video, or unknown.
+            aspect: Width of a pixel over its height; None for the video's own, or if unknown.
 
         Raises:
             OSError, ValueError: The frame has a size or a pixel format that cannot be scaled.

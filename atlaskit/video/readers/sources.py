@@ -378,7 +378,7 @@ class PacketSource(ABC):
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
-    """Return what tells a file from a later one at its path; raise VideoError if there is none."""
+    """Return facts that change when a file is replaced; raise VideoError if there is no file."""
     try:
         facts = path.stat()
     except OSError as error:

@@ -95,7 +95,8 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
     lines = []
     for segment in segments:
         text: object
-        end = length = None
+        end = None
+        length = None
         per_second = 1
         match segment:
             case {"tStartMs": start, "segs": [*parts]}:

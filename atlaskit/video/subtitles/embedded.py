@@ -39,10 +39,10 @@ def read_embedded(
     """Read a text track of a video file.
 
     Of the tracks in the wanted language, the one with the most text is read. A track that is marked
-    as forced, or called "Signs", "Songs" or "Commentary", is read only if there is no other. If no
-    language is wanted, it is that of the default track, or else of the first. Nothing is decoded,
-    but the packets of a text track lie between those of the video, so an MKV is read once as a
-    whole.
+    as forced, or called "Signs", "Songs" or "Commentary", is read only if there is no other. If
+    `language` is None, the language of the default track is wanted, or else of the first track.
+    Nothing is decoded, but the packets of a text track lie between the packets of the video, so an
+    MKV is read once as a whole.
 
     Args:
         path: The video file.

@@ -158,8 +158,8 @@ def read_subtitles(
     r"""Read a subtitle file: SRT, WebVTT, ASS/SSA, TTML/DFXP, SBV, LRC, TSV, `.sub`, SAMI or JSON.
 
     JSON has the form of LongVideoBench, Whisper, WhisperX, whisper.cpp or YouTube (`json3`); JSON
-    Lines hold words with times (Video-MME-v2). The format is that which the beginning of the text
-    proves, else that of the suffix.
+    Lines hold words with times (Video-MME-v2). The format follows from the beginning of the text if
+    it is certain, else from the suffix.
 
     The text of each line is plain: tags, ASS comments and drawings are dropped, entities decoded,
     whitespace collapsed. Lines without text are dropped. A line that ends before it starts lasts

@@ -186,7 +186,7 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
     """Draw the root grid before the run, and beside it after the run, with dead cells black.
 
     Raises:
-        InputError: The result is that of a baseline, which explores no grid.
+        InputError: The result is of a baseline, which explores no grid.
 
     Examples:
         >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")

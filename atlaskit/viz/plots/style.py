@@ -101,7 +101,7 @@ def styled_axes(ax: Axes | None, figsize: tuple[float, float] | None = None) -> 
 
     Args:
         ax: Axes to draw on; None makes a new figure.
-        figsize: Width and height of a new figure in inches; None takes those of the style.
+        figsize: Width and height of a new figure in inches; None for the default of the style.
     """
     import matplotlib.pyplot as plt
 

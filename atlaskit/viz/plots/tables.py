@@ -53,8 +53,8 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     """Draw the mean of a column against the duration of the video (paper, Table 2 and Fig. 1).
 
     There is a line for each method of each model. The 95 % intervals at one duration stand side by
-    side around it. The axis of durations is logarithmic, and so is that of tokens. For tokens, the
-    label of a line gives the exponent b of tokens ~ duration^b (`statistics.exponent`).
+    side around it. Durations are on a logarithmic axis, and so are tokens. For tokens, the label of
+    a line gives the exponent b of tokens ~ duration^b (`statistics.exponent`).
 
     Args:
         rows: A table of `evaluate`, with `method`, `duration_s` and `column`; a column `model`

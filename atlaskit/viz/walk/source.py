@@ -162,7 +162,7 @@ class RunSource:
 
 
 def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:
-    """Return a run given as a `Result`, a `Trace`, or the path of a file that one was saved to.
+    """Return a run given as a `Result`, a `Trace`, or the path of a file with one of them.
 
     Args:
         run: The run.

@@ -230,7 +230,7 @@ MAX_NAME = 60
 
 
 def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
-    """Return what is shown as PNG bytes, and a file name.
+    """Return the shown image as PNG bytes, and a file name.
 
     A frame is decoded again, so that the PNG has its exact pixels: the cached image is a JPEG.
 

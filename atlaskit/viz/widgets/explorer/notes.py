@@ -235,7 +235,7 @@ class NoteFile:
             self._take_line(line)
 
     def _take_line(self, line: bytes) -> None:
-        """Apply a line of the file to what was read."""
+        """Apply a line of the file to the notes read so far."""
         try:
             value = read_json(line) if line else {}
             match value:
