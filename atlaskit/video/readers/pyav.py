@@ -47,26 +47,10 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     Raises:
         VideoError: The file is not a video that can be read, or its index cannot be stored.
     """
-    container, stream = open_container(path)
     try:
-        if is_live(container, path):
-            marker = indexes / f"{file_fingerprint(path)}.orderly"
-            if not marker.exists():
-                check_clock(container, stream)
-                with suppress(VideoError, OSError):  # without the marker, it is checked again
-                    folder_of_indexes(indexes)
-                    marker.touch()
-                container.close()
-                container, stream = open_container(path, is_known=True)
-        head = head_of(container, stream)
-        check_account(container, stream, path, head)
-        source = TrustedSource(path, container, stream, head)
-        middle = source.origin + int(source.end / source.tick / 2)
-        check_keyframe(container, stream, middle)
-        return source
+        return _open_trusted(path, indexes)
     except Distrust as distrust:
         why = str(distrust)
-    container.close()
     target = folder_of_indexes(indexes) / f"{file_fingerprint(path)}.packets"
     index = read_index(target)
     if index is None:
@@ -77,6 +61,30 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     if index is None:
         raise VideoError(f"The index {target} of {path} cannot be read back: check the disk.")
     return MadeSource(path, index)
+
+
+def _open_trusted(path: Path, indexes: Path) -> PacketSource:
+    """Open the video stream of a file in place; raise Distrust if its container may be wrong."""
+    container, stream = open_container(path)
+    try:
+        if is_live(container, path):
+            marker = indexes / f"{file_fingerprint(path)}.orderly"
+            if not marker.exists():
+                check_clock(container, stream)
+                with suppress(VideoError, OSError):  # without a marker, the file is checked again
+                    folder_of_indexes(indexes)
+                    marker.touch()
+                container.close()
+                container, stream = open_container(path, is_known=True)
+        head = head_of(container, stream)
+        check_account(container, stream, path, head)
+        source = TrustedSource(path, container, stream, head)
+        middle = source.origin + int(source.end / source.tick / 2)
+        check_keyframe(container, stream, middle)
+        return source
+    except Distrust:
+        container.close()
+        raise
 
 
 ASSUMED_GOP_S = 2.0
@@ -221,7 +229,7 @@ class PyAVReader:
                 raise self._frame_error(DecodeError.of(error), time_s) from error
 
     def _open(self) -> None:
-        """Open the file if it is closed, then close the least recently used beyond MOST_OPEN.
+        """Open the file if it is closed, then close the least recently used files beyond MOST_OPEN.
 
         Files in use stay open.
         """

@@ -81,7 +81,7 @@ class StepPlan:
         self._after = after
         self.best: list[float] = [-math.inf] * len(wanted)
         self.targets = set[float]()
-        self._settled = 0
+        self._settled = 0  # number of ticks, from the first on, that are settled
         self._held = deque[Step]()
         self._chunk: list[Step] = []
         self._chunk_bytes = 0

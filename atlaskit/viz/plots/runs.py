@@ -183,7 +183,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
 
 
 def before_after(result: Result, ax: Axes | None = None) -> Axes:
-    """Draw the root grid before the run, and beside it after the run, with dead cells black.
+    """Draw the root grid before the run and, beside it, after the run, with dead cells black.
 
     Raises:
         InputError: The result is of a baseline, which explores no grid.
@@ -224,14 +224,13 @@ def _title(result: Result) -> str:
             # A title has no room for the fingerprint in a name.
             names.append(re.sub(r"[:@][0-9a-f]{12,}", "", str(name)))
     who = " · ".join(names)
-    answer = (
-        f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
-    )
+    answer = result.answer_in_words or "no answer"
+    answer += verdict(result.is_right, result.truth_in_words)
     return f"{printable(result.question.text, 300)}\n{printable(f'{who}: {answer}', 300)}"
 
 
 def _worker_lanes(result: Result) -> list[Lane]:
-    """Return a lane of each worker: the regions of its visits, filled if they added evidence."""
+    """Return each worker's lane: the regions of its visits, filled if they added evidence."""
     filled = defaultdict[int, list[Span]](list)
     outlined = defaultdict[int, list[Span]](list)
     for report in result.trace.of(Report):

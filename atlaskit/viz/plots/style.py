@@ -188,6 +188,7 @@ def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
     Path(directory).mkdir(parents=True, exist_ok=True)
     with figure_style():
         for path in paths:
+            # Without a date, an equal figure gives an equal SVG.
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     return paths
 

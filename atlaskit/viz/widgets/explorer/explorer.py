@@ -102,7 +102,7 @@ class GridExplorer(PageOwner):
             redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was named by its time.
-        vlm: The model that the page asks; None for none. The page can name another.
+        vlm: The model that the page asks; None if there is none. The page can name another.
         command: For the shell command `atlaskit ask` that the page writes: the file, the options,
             and the words that name the model. None in a notebook, where the page writes a line of
             Python.
@@ -170,6 +170,7 @@ class GridExplorer(PageOwner):
         self.place = Location()
         self._requested = self.place
         self._width_px = 0  # width of the page in device pixels
+        # One thread for each kind of work. Orders are clips and files.
         self._jobs = Debouncer("explorer")
         self._prefetch_jobs = Debouncer("explorer-ahead")
         self._order_jobs = Debouncer("explorer-orders")
@@ -271,11 +272,14 @@ class GridExplorer(PageOwner):
             self._mark_jobs.submit(self._send_marks)
 
     def _shown(self, location: Location) -> Shown:
+        """Return what is shown at a location, for the page if there is one."""
         return show(self.atlas, location, self._width_px)
 
     def _go(self, location: Location) -> GridExplorer:
+        """Show a location; raise IllegalAction or InputError if there is nothing to show."""
         self._shown(location).check_readable()
-        self.place = self._requested = location
+        self.place = location
+        self._requested = location
         self._submit(location)
         return self
 
@@ -318,12 +322,12 @@ class GridExplorer(PageOwner):
                 self._submit_order(
                     "The clip cannot be made",
                     partial(self._send_clip, location, span_s, form),
-                    form != "webm",
+                    is_kept=form != "webm",
                 )
             case "shots" if self._upgrades:
                 self._shots_jobs.submit(self._upgrade)
             case "shots":
-                return
+                return  # they are shown already, or are not wanted
             case "glance" if isinstance(time_s, int | float):
                 self.atlas.video.check_time(time_s)
                 self._glance_jobs.submit(partial(self._send_glance, time_s, GLANCE_PX, "ruler"))
@@ -485,7 +489,10 @@ class GridExplorer(PageOwner):
     def _submit_order(
         self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True
     ) -> None:
-        """Call `send`, which sends a clip or a file, in a thread; report a failure as a notice."""
+        """Call `send`, which sends a clip or a file, in a thread; report a failure as a notice.
+
+        An order is carried out even if a newer one waits, unless `is_kept` is false.
+        """
 
         def job(is_latest: IsLatest) -> None:
             self.send({"is": "drawing"})
@@ -526,6 +533,7 @@ class GridExplorer(PageOwner):
         self.send({"is": "file", "type": "image/png", "name": name}, [png])
 
     def _send_error(self, error: Exception) -> None:
+        """Send an error to the page, which goes on showing its last picture."""
         self._requested = self.place
         self.send({"is": "trouble", "words": _words("This cannot be shown", error)})
 

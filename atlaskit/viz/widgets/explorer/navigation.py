@@ -57,7 +57,7 @@ class Location:
     path: tuple[int, ...] = ()
     """Cells that lead from the root grid to the grid."""
     look: Look = "grid"
-    """What is shown of it: see `Look`."""
+    """What is shown: see `Look`."""
     cell: int | None = None
     """The cell that is shown in more detail; None for the grid itself."""
     time_s: float | None = None
