@@ -118,12 +118,12 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
             faults[number] = outcome
         else:
             opened[number] = outcome
-    first_of = dict[str, str]()
+    first_of = dict[str, int]()
     for number, (film, _) in list(opened.items()):
-        name = sources[number].name
-        first = first_of.setdefault(film.fingerprint, name)
-        if first != name:
-            faults[number] = f"{printable(name, 200)} is a copy of {printable(first, 200)}."
+        first = first_of.setdefault(film.fingerprint, number)
+        if first != number:
+            name = printable(sources[number].name, 200)
+            faults[number] = f"{name} is a copy of {printable(sources[first].name, 200)}."
             del opened[number]
     left_out = [faults[number] for number in sorted(faults)]
     if not opened:

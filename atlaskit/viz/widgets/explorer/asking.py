@@ -119,13 +119,16 @@ class Draft:
         """
         arguments = list[str]()
         for choice in self.choices:
-            arguments += ["--choice", choice]
+            if choice.startswith("-"):  # it must not be taken for an option
+                arguments.append(f"--choice={choice}")
+            else:
+                arguments += ["--choice", choice]
         if self.within is not None:
             arguments += ["--within", *map(str, self.within)]
         arguments += options
         if model:
             arguments += ["--model", model]
-        if self.text.startswith("-"):  # it must not be taken for an option
+        if self.text.startswith("-"):  # nor must the question
             return shlex.join(["atlaskit", "ask", video, *arguments, "--", self.text])
         return shlex.join(["atlaskit", "ask", video, self.text, *arguments])
 
