@@ -95,16 +95,16 @@ PARTS = {
 QUOTA = Rule(
     "used up",
     CALLER,
-    "exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit",
-    USED_UP,
-    True,
+    says="exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit",
+    cure=USED_UP,
+    is_final=True,
 )
 """A quota that is used up. Gemini says the same of a rate limit, but with a delay."""
 RULES = (
     Rule(
         "flagged",
         CONTENT,
-        r"""
+        says=r"""
         flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)
         data ?inspection
         (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content""",
@@ -112,7 +112,7 @@ RULES = (
     Rule(
         "used up",
         CALLER,
-        r"""
+        says=r"""
         key limit exceeded|(add|buy|purchase) (more )?credits
         insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required
         requires? more credits
@@ -127,29 +127,31 @@ RULES = (
         (account|billing|subscription).{0,8}(not active|inactive|deactivated)
         exceeded current quota error
         余额不足|欠费""",
-        USED_UP,
-        True,
+        cure=USED_UP,
+        is_final=True,
     ),
     Rule(
         "too large",
         CONTENT | {429},
-        r"""
+        says=r"""
         request too large|reduce your (message|prompt|input|request)
         exceed\w*( \w+){0,4} (request|payload|body) size
         \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
         \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}bytes
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}[km]i?b\b""",
-        SMALLER,
+        cure=SMALLER,
     ),
     Rule(
-        "busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"
+        "busy",
+        ANY,
+        says=r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase",
     ),
     QUOTA,
     Rule(
         "busy",
         ANY,
-        r"""
+        says=r"""
         rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)
         requests? too (frequent|often|fast|many)
         request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙
@@ -160,7 +162,7 @@ RULES = (
     Rule(
         "no images",
         CONTENT,
-        r"""
+        says=r"""
         images?( (input|content|url|part|type)s?)*( are| is)? not (supported|allowed|accepted)
         images?( (input|content|url|part|type)s?)*( are| is)? unsupported
         unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)
@@ -173,25 +175,25 @@ RULES = (
         SIGHT (encoder|projector|module|tower) (is |are )?(not|n t) PREPARED
         image url.{0,30}only supported by|unknown variant image url
         invalid content type.{0,40}image url""",
-        "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
-        True,
+        cure="it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
+        is_final=True,
     ),
     Rule(
         "model",
         CONTENT,
-        r"""
+        says=r"""
         \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist)
         \b(models?|deployment)\b.{0,100}?(no such|not available)
         \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
         (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first
         no models? loaded""",
-        "",
-        True,
+        cure="",
+        is_final=True,
     ),
     Rule(
         "busy",
         LOADING - {500},
-        r"""
+        says=r"""
         \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b
         starting up|cold start
         queue.{0,9}full|try again|retry|please wait|maximum pending""",
@@ -199,108 +201,108 @@ RULES = (
     Rule(
         "busy",
         frozenset({404}),
-        r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting",
+        says=r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting",
     ),
     Rule(
         "busy",
         LOADING,
-        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model"
+        says=r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model"
         r"|model.{0,40}\bloading",
     ),
     Rule(
         "key",
         frozenset({0, 400, 401, 403}),
-        r"""
+        says=r"""
         api.?key|authenti|authori[sz]|credential|\bbearer\b|access token|permission denied
         (invalid|missing) (token|key)""",
-        "",
-        True,
+        cure="",
+        is_final=True,
     ),
     Rule(
         "image size",
         CONTENT,
-        r"""
+        says=r"""
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
-        "{cell}",
+        cure="{cell}",
     ),
     Rule(
         "no videos",
         CONTENT,
-        r"""
+        says=r"""
         trust request mm|MOST 0.{0,20}\bvideo
         \bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
-        'start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
+        cure='start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
         "--trust-request-mm-kwargs",
-        True,
+        is_final=True,
     ),
     Rule(
         "one image",
         CONTENT,
-        r"""
+        says=r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE
         one image (per|at a time)
         (multiple|more than (1|one)) images""",
-        "{images}",
-        True,
+        cure="{images}",
+        is_final=True,
     ),
     Rule(
         "few images",
         CONTENT,
-        r"""
+        says=r"""
         MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d
         too many (.{0,20} )?images
         number of images|limit mm per prompt""",
-        "{images}",
+        cure="{images}",
     ),
     Rule(
         "thinking",
         CONTENT,
-        "enable thinking must be set to false",
-        "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so",
-        True,
+        says="enable thinking must be set to false",
+        cure="--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so",
+        is_final=True,
     ),
     Rule(
         "stream",
         CONTENT,
-        r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
-        "it answers in streams alone: --dialect hosted,stream=true",
+        says=r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
+        cure="it answers in streams alone: --dialect hosted,stream=true",
     ),
     Rule(
         "secure",
         CONTENT,
-        r"https? request (was sent )?to (an? )?https (server|port)",
-        "it speaks TLS: pass its address with https://",
-        True,
+        says=r"https? request (was sent )?to (an? )?https (server|port)",
+        cure="it speaks TLS: pass its address with https://",
+        is_final=True,
     ),
     Rule(
         "too long",
         CONTENT,
-        r"""
+        says=r"""
         context (length|window|size|limit)|maximum context|max model len|\bn ctx\b
         too (long|many (\w+ )?tokens)
         (prompt|input|string) above max|range of input length
         (input|prompt)\b.{0,60}(exceed|longer|larger|more than).{0,40}(token|length)""",
-        "use a smaller k or cell, or {context}",
+        cure="use a smaller k or cell, or {context}",
     ),
     Rule(
         "place",
         frozenset({0, 404, 405}),
-        "unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
-        "",
-        True,
+        says="unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
+        cure="",
+        is_final=True,
     ),
-    Rule("too large", frozenset({413}), "", SMALLER),
+    Rule("too large", frozenset({413}), says="", cure=SMALLER),
     Rule(
         "gateway",
         frozenset({504, 524}),
-        "",
-        "raise the gateway's time-out, which is shorter than the model's answer",
+        says="",
+        cure="raise the gateway's time-out, which is shorter than the model's answer",
     ),
     Rule(
         "refused",
         frozenset({0}),
-        r"""
+        says=r"""
         invalid (request|argument|parameter|value)|bad request|(un|not )support|unprocessable""",
     ),
 )
