@@ -369,7 +369,7 @@ def _places(text: str, choices: Sequence[str]) -> set[Any]:
 def _labels(text: str) -> set[Any]:
     """Return the index that a text gives as a number, and the one that it gives as a letter.
 
-    A text that is no number is in the set itself. It equals no index.
+    If the text is no number, the set contains the text itself, which equals no index.
     """
     letter = _LETTER.fullmatch(text)
     indices = {_integer(text.strip("()[].:"))}
