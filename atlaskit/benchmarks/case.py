@@ -26,7 +26,7 @@ class Case:
 
     question: Question
     video: str
-    """Name of the video. Confidence intervals take the questions about one video as a cluster,
+    """Name of the video. Confidence intervals treat the questions about one video as one cluster,
     since their results are not independent."""
     opened: Callable[[], Video] = field(repr=False, compare=False)
     """Opens the video; picklable, because evaluations may run in other processes."""

@@ -1,6 +1,6 @@
 """The baselines of the paper (§4.1): frames at equal steps, one grid, captions, subtitles, nothing.
 
-The question has no influence on the frames that the model sees and the captions that it writes.
+The question has no influence on the frames that the model sees or the captions that it writes.
 """
 
 from __future__ import annotations

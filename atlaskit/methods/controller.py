@@ -68,6 +68,7 @@ class ControllerCall(Call):
     """The next turn of a controller, after the turns so far."""
 
     method: str
+    """Name of the method, which is the step of the request."""
     role: str
     """The system message: what the controller is and what it is for."""
     question: Question
@@ -226,12 +227,12 @@ class SureAnswer(Answer):
 
 @dataclass(frozen=True)
 class InspectCall(Call):
-    """Answer a controller's question about the stretches that it named."""
+    """Answer a controller's question about the ranges of clips that it named."""
 
     query: str
-    """The controller's own words."""
+    """The question in the controller's own words."""
     views: tuple[View, ...]
-    """Sheets of the stretches, in order of time."""
+    """Sheets of the ranges, in order of time."""
     judgement: Literal["found", "confidence"]
     """The field of the reply that judges its answer."""
 

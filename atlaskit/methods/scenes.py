@@ -377,7 +377,7 @@ def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
     """
     first = one.listed
     both = (*one.listed, *other.listed)
-    twins = dict[Character, Character]()  # of characters in `other`, the same in `one`
+    twins = dict[Character, Character]()  # by a character of `other`: the same one in `one`
     for pair in same:
         twins.setdefault(both[pair.second], first[pair.first])
     continued = list[Character]()

@@ -333,14 +333,14 @@ class SimilarFrames:
         return keyframes_s, False
 
     def _holds_frames(self, entry: bytes) -> bool:
-        """Return whether cached bytes can be this video's frames; they may be anything."""
+        """Return whether cached bytes can be frames of this video: a cache may hold anything."""
         if len(entry) != self.count * FRAME.itemsize:
             return False
         times_s = np.frombuffer(entry, FRAME)["time_s"]
         return bool((np.isnan(times_s) | (times_s >= 0) & (times_s < self.video.duration_s)).all())
 
     def _fits(self, entry: bytes, allowed: set[int]) -> bool:
-        """Return whether cached bytes can be groups of allowed frames; they may be anything."""
+        """Return whether cached bytes can be groups of these frames: a cache may hold anything."""
         try:
             clusters = GROUPS.validate_json(entry)
         except ValidationError:
@@ -394,8 +394,8 @@ def ward(rows: np.ndarray, count: int) -> np.ndarray:
 def _labels_on_one_thread(clustering: Any, rows: np.ndarray) -> np.ndarray:
     """Return the labels that a clustering finds on one thread.
 
-    Several threads add up numbers in an order that depends on their timing, and so do the rounding
-    errors. The limit to one thread applies to the whole process, hence the lock.
+    The order in which several threads add up numbers depends on timing, and the rounding errors
+    depend on the order. The limit to one thread applies to the whole process, hence the lock.
     """
     from threadpoolctl import threadpool_limits
 

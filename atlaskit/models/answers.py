@@ -51,7 +51,7 @@ class Found:
     answer: Any
     """An instance of the schema."""
     text: str
-    """Its JSON. `schema.model_validate_json(text)` gives the same answer again."""
+    """The answer as JSON: `schema.model_validate_json(text)` returns it again."""
 
 
 class NoAnswer(ValueError):
@@ -153,13 +153,13 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
     except TooMuch as error:
         raise NoAnswer(str(error)) from error
     answers = dict[str, Found]()
-    faults = dict[str, None]()
+    faults = set[str]()
     for span in spans:
         try:
             candidate = _read(span, schema, shape, choices)
             answers.setdefault(candidate.answer.model_dump_json(), candidate)
         except NoAnswer as error:
-            faults[str(error)] = None
+            faults.add(str(error))
     if len(answers) == 1:
         return next(iter(answers.values()))
     if answers:

@@ -44,7 +44,8 @@ BUSY_FACTOR = 10.0
 BUSY_GROWTH = 3.0
 """Each further pause for a busy endpoint is longer by this factor."""
 MAX_REQUESTED_PAUSE_S = 120.0
-"""Longest pause that an endpoint may ask for after a failed attempt; for more, the call ends."""
+"""Longest pause that an endpoint may ask for after a failed attempt. If it asks for a longer one,
+the call ends at once."""
 LONGEST_BUSY_PAUSE_S = 60.0
 """Longest pause for a busy endpoint that names no delay: most limits are by the minute."""
 MOST_WAITED_S = 900.0
@@ -71,7 +72,9 @@ class CallState:
     deadline_s: float | None = None
     """When the last attempt must end, by `now_s`."""
     cancel: threading.Event | None = None
+    """The caller sets it when it no longer needs the answer."""
     attempts: int = 0
+    """Attempts that have ended."""
     refusals: int = 0
     """How often the endpoint refused the request before a model saw it. Not part of `attempts`."""
     waited_s: float = 0.0
@@ -79,8 +82,11 @@ class CallState:
     usage: Usage = Usage()
     """What the attempts have cost so far."""
     queue_s: float = 0.0
+    """See `Transit`."""
     sent_bytes: int = 0
+    """See `Transit`."""
     began_s: float = field(default_factory=time.monotonic)
+    """When the call began, on the clock of `time.monotonic`."""
 
     @property
     def left_s(self) -> float:
@@ -273,7 +279,7 @@ class Line:
         rpm: float | None,
         headers: Mapping[str, str] | None,
     ) -> None:
-        """Describe a line; see `ak.VLM`.
+        """Prepare the access to a model; `ak.VLM` explains the settings.
 
         Raises:
             InputError: If a setting is invalid.
@@ -402,10 +408,12 @@ class Line:
         message += "."
         if not self.name:
             message += " Or pass the name of one as model=."
-        kind = ModelError if failure.is_passing or not failure.is_call else Refused
+        error_type = ModelError if failure.is_passing or not failure.is_call else Refused
         # Further calls would fail for the same reason.
         is_final = is_long or failure.is_unseen or failure.explanation.kind in FINAL
-        return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
+        return error_type(
+            message, state.usage, state.transit, status=failure.status, is_final=is_final
+        )
 
     def _unreachable(self, failure: HttpFailure, state: CallState) -> Unreachable:
         """Return the error of a call whose server did not accept the connection."""

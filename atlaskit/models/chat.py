@@ -65,7 +65,7 @@ class ChatLine(Line):
     """
 
     def __init__(self, base_url: str, name: str, dialect: Dialect | None, **settings: Any) -> None:
-        """Describe a line; the settings are those of `Line`."""
+        """Prepare the access to a model; the settings are those of `Line`."""
         super().__init__(base_url, name, **settings)
         self.dialect = dialect or dialect_of_host(self.endpoint.host)
         self.known_images: set[str] = set()
@@ -75,7 +75,7 @@ class ChatLine(Line):
         """Return the server's dialect, which its list of models decides at the first call.
 
         A server without a list, or with one that this key may not read, has the dialect "hosted".
-        While the list fails for now, "hosted" is used, and the next call reads the list again.
+        If the list has an error status that may pass, "hosted" is used for this attempt only.
 
         Raises:
             HttpFailure: If the server cannot be reached.

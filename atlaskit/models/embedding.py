@@ -185,7 +185,9 @@ def read_embeddings(body: Any, count: int) -> tuple[Vectors, str]:
     ):
         raise ValueError("an embedding without numbers, or with one that is too large")
     model = body.get("model")
-    return vectors, model if isinstance(model, str) else ""
+    if not isinstance(model, str):
+        model = ""
+    return vectors, model
 
 
 def embed(

@@ -88,7 +88,7 @@ class HttpFailure(Exception):
     @property
     def is_unseen(self) -> bool:
         """Whether the endpoint refused the request for now, before a model saw it."""
-        # With a status below, a gateway or a server may have failed after the model began.
+        # With one of these statuses, the server or a gateway may have failed after a model began.
         return (
             self.explanation.kind == "busy"
             and not self.is_begun

@@ -25,7 +25,7 @@ from typing import Any
 MOST_TRIED = 2_000
 """Most opening braces of a text at which an object is tried."""
 MOST_PASSES = 8
-"""Most characters that failed attempts read in all, in lengths of the text."""
+"""Most characters that failed attempts read in all, as a multiple of the text's length."""
 MOST_READ = 1_300_000
 """Most characters that failed attempts read in all, however long the text is."""
 MOST_REPAIRED = 100_000
@@ -295,6 +295,7 @@ class _Fitting:
         return self._definitions[name] if name else schema
 
     def _fit_object(self, value: Any, schema: Schema) -> Any:
+        """Fit each field of an object that the schema has, and leave out the others."""
         if not isinstance(value, dict) or "properties" not in schema:
             return value
         properties: Mapping[str, Schema] = schema["properties"]
@@ -305,6 +306,7 @@ class _Fitting:
         }
 
     def _fit_list(self, value: Any, schema: Schema, name: str) -> Any:
+        """Fit each item of a list; a single value becomes a list of one."""
         value = _parsed(value, list)
         if value is None:  # null stands for an empty list where one is allowed
             return value if schema.get("minItems", 0) else []

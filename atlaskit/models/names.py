@@ -37,7 +37,7 @@ NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 
 @dataclass(frozen=True)
 class Family:
-    """Models that share what this module must know of them."""
+    """Models that have the properties below in common."""
 
     name: str
     pattern: str
@@ -47,7 +47,7 @@ class Family:
     thinks: bool = False
     """Whether its models think before they answer, unless they are told not to."""
     reasoning_parser: str = ""
-    """vLLM's parser of its reasoning (`--reasoning-parser`); "" for none."""
+    """vLLM's parser of the models' reasoning (`--reasoning-parser`); "" for none."""
     no_thinking: Mapping[str, Any] = field(default_factory=dict)
     """Fields of a request that turn thinking off on a server that serves open weights; {} where the
     model always thinks, or never does."""
@@ -170,8 +170,8 @@ class Preset:
     cell: int = 320
     """Side of a cell, in pixels; of a native cell, the longer side."""
     fit: Literal["native", "contain"] = "native"
-    """"native": cells have the video's aspect ratio. "contain": cells are grey squares that contain
-    the whole frame."""
+    """How a frame fills its cell. "native": the cell has the video's aspect ratio. "contain": the
+    cell is a grey square around the whole frame."""
     ruled: bool = True
     """Whether grids have gutters, strips for text, and hatched dead cells. Otherwise labels are in
     the corners of cells, and dead cells are black."""
@@ -472,8 +472,6 @@ POINT = re.compile(r"(?<=\d)_(?=\d)")
 
 def resolve_model(model: str) -> str:
     """Return a model as vLLM takes it: the full path of a folder, or a name on the hub.
-
-    An address is returned unchanged.
 
     Raises:
         InputError: If it is neither. The check comes before vLLM is installed for the model.

@@ -78,7 +78,7 @@ def among(name: str) -> Any:
 
     def validate(value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, bool):
-            raise ValueError("not a number")  # in Python, True == 1
+            raise ValueError("not a number")  # True equals 1, and so would be among the values
         values: Values = (info.context or {}).get(name, ())
         if value not in values:
             allowed = [repr(each) for each in values or ("nothing",)]
@@ -203,10 +203,8 @@ class Usage:
         Raises:
             ValueError: For anything else; an imported cache may hold any JSON value.
         """
-        if (
-            not isinstance(counts, dict)
-            or counts.keys() | {"reasoning_tokens"} != COUNT_TYPES.keys()
-        ):
+        fields_read = counts.keys() if isinstance(counts, dict) else set[str]()
+        if fields_read | {"reasoning_tokens"} != COUNT_TYPES.keys():
             raise ValueError("the fields are not those of a usage")
         if not all(
             type(count) is COUNT_TYPES[name] and 0 <= count < 2**53

@@ -563,7 +563,10 @@ def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float
 
 
 def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of all fields of a parsed body, also of JSON in its strings."""
+    """Yield the names and values of the fields of a parsed body, also of JSON in its strings.
+
+    The work is bounded: of a list, only 20 items are read, and `depth` ends the search at 8.
+    """
     if isinstance(body, str) and _holds_json(body):
         try:
             body = json.loads(body)

@@ -97,7 +97,7 @@ class ServerFlags:
             most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
         else:
             memory = self.tensor_parallel * (USED * plan.gpu_gib() * 2**30 - OVERHEAD)
-            share = 0.5 if "fp8" in self.arguments else 1.0  # of the weights' bytes in their files
+            share = 0.5 if "fp8" in self.arguments else 1.0  # fp8 takes half of the files' bytes
             most = sequences(model, memory, weights=share)
         return min(in_flight, most or in_flight)
 

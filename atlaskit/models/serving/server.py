@@ -104,7 +104,7 @@ class Server:
         self._process: ServerProcess | None = None
         self._starting = threading.Lock()
         self._blocks = 0  # `with` blocks that use the server now
-        self._outlives_blocks = False
+        self._outlives_blocks = False  # whether it was started by `start()`
 
     @property
     def name(self) -> str:
@@ -430,7 +430,7 @@ def as_model(
     """Return the model that a caller gave or named.
 
     Args:
-        model: A model, or the text of a `ModelSpec`: the address of a server, whose first model
+        model: A model, or the words of a `ModelSpec`: the address of a server, whose first model
             that chats is taken; an address and a name; or a model for vLLM on this machine (a hub
             id or a folder). Options may follow.
         cache: Remembers which model a server served last, for when the server cannot be reached.

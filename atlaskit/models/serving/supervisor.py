@@ -96,7 +96,8 @@ class Watched:
         if now_s - self._read_s > self.idle_s / 100:
             self._read_s = now_s
             open_requests, finished = requests_of(self.url)
-            if open_requests > 0 or finished not in (-1.0, self._finished):
+            has_answered = finished >= 0
+            if open_requests > 0 or (has_answered and finished != self._finished):
                 self._active_s = time.monotonic()
                 self._finished = finished
         return now_s - self._active_s > self.idle_s
