@@ -194,7 +194,7 @@ def _file_of(video: Video) -> Path:
     path = getattr(video, "path", None)
     if path is None:
         raise InputError(
-            f"file needs a video that is one file, and {video.name} is none: leave it out."
+            f"file needs a video that is one file, which {video.name} is not: leave file out."
         )
     return Path(path).resolve()
 

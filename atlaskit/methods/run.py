@@ -142,7 +142,7 @@ class EvidenceCall(DecisionCall):
 
 
 def sheets(views: Iterable[View]) -> list[str | Image]:
-    """Return sheets as parts of a prompt, each after a text that introduces it."""
+    """Return sheets (grids of frames) as parts of a prompt, each after a text about the sheet."""
     parts = list[str | Image]()
     for view in views:
         parts += [grid_intro(view), view]

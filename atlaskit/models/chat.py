@@ -191,7 +191,10 @@ class ChatLine(Line):
                 if after is None:
                     raise
                 if self.adapt(dialect, after):
-                    self.warn(f"{failure}: {after.option} is spoken from now on, and declares it")
+                    self.warn(
+                        f"{failure}: {after.option} is spoken from now on; pass this option to "
+                        "declare it"
+                    )
             else:
                 self.known_images |= payload.carried
                 return completion

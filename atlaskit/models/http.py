@@ -286,7 +286,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     checked = dict[str, str]()
     for name, value in headers.items():
         if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
-            raise InputError(f"{printable(str(name), 80)!r} is no name of a header.")
+            raise InputError(f"{printable(str(name), 80)!r} is not a valid name of a header.")
         if name.lower() in OWN_HEADERS:
             raise InputError(f"The header {name} is set by atlaskit: leave it out.")
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
@@ -520,7 +520,7 @@ def _body(status: int, headers: Mapping[str, str], page: bytes, redaction: Redac
     if status < 300:
         return page
     if status < 400:
-        target = printable(headers.get("location", "") or "an address that it does not tell", 200)
+        target = printable(headers.get("location", "") or "an address that it does not name", 200)
         message = f"returned HTTP {status}, a redirect to {target}"
         raise HttpFailure(
             message, status=status, is_passing=False, explanation=Explanation(kind="redirect")

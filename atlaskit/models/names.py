@@ -45,7 +45,7 @@ class Family:
     patch: int = 32
     """Side, in pixels, of the square that one image token stands for."""
     thinks: bool = False
-    """Whether its models think before they answer, unless they are told not to."""
+    """Whether its models think before they answer, unless the request turns thinking off."""
     reasoning_parser: str = ""
     """vLLM's parser of the models' reasoning (`--reasoning-parser`); "" for none."""
     no_thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -196,8 +196,8 @@ class Preset:
     """Returns a warning if the model was not trained for such a video or question, as the rest of a
     sentence that begins with the model's name; "" for none. None: there are no warnings."""
     torchvision: bool = True
-    """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
-    installed it. Without it, transformers uses Pillow; not every family can."""
+    """Whether a CPU server uses the Python part of torchvision to prepare images, if atlaskit
+    installed torchvision. Otherwise transformers uses Pillow, with which not every family works."""
     prefix_caching: bool = True
     """Whether vLLM caches prefixes of prompts. It must not for an encoder-decoder model: vLLM 0.32
     would die at the first request ("CrossAttentionManager does not support caching")."""
@@ -522,7 +522,7 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
 
 
 def served_family(model: str) -> Family:
-    """Return the family of what is served, by its name, or else by what its folder contains.
+    """Return the family of a served model by its name, or else by the files in its folder.
 
     The folder of a fine-tuned model may have any name, but its `config.json` names the
     architecture, and its chat template contains "<think>" if the model thinks.

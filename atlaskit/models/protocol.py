@@ -203,8 +203,8 @@ class Usage:
         Raises:
             ValueError: For anything else; an imported cache may hold any JSON value.
         """
-        fields_read = counts.keys() if isinstance(counts, dict) else set[str]()
-        if fields_read | {"reasoning_tokens"} != COUNT_TYPES.keys():
+        names = set(counts) if isinstance(counts, dict) else set[str]()
+        if names | {"reasoning_tokens"} != set(COUNT_TYPES):
             raise ValueError("the fields are not those of a usage")
         if not all(
             type(count) is COUNT_TYPES[name] and 0 <= count < 2**53

@@ -91,7 +91,9 @@ class ServerFlags:
         vLLM's default of 1,024 reserves graphs and caches for requests that never come. With linear
         attention, each request also needs a state, and memory limits the number of states.
         """
-        if not has_linear_attention(model) or (build == "serve-gpu" and not plan.gpu_gib()):
+        if not has_linear_attention(model):
+            return in_flight
+        if build == "serve-gpu" and not plan.gpu_gib():  # the memory of the GPU is not known
             return in_flight
         if build == "serve-cpu":
             most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
