@@ -118,7 +118,7 @@ class Embedder:
         deadline_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> Vectors:
-        """Return the vectors of texts as float32 (texts, length of a vector).
+        """Return the vectors of texts as float32 (number of texts, length).
 
         Args:
             texts: From 1 to MOST_TEXTS texts, none of them blank.
@@ -213,7 +213,7 @@ def embed(
         cancel: The caller sets it when it no longer needs the answer.
 
     Returns:
-        The vectors as float32 (texts, length of a vector).
+        The vectors as float32 (number of texts, length).
 
     Raises:
         ModelError: If a call fails; in a replay, if it failed when it was recorded.
