@@ -50,8 +50,8 @@ class Budget:
     on this machine is not counted.
 
     Raises:
-        InputError: A limit is not a positive number (except for `seconds` and `usd`, a positive
-            integer), or only one of `usd` and `prices` is given.
+        InputError: A limit is not positive, a limit on calls or tokens is not an integer, or only
+            one of `usd` and `prices` is given.
 
     Examples:
         >>> budget = ak.Budget(calls=40, seconds=60)
@@ -218,8 +218,8 @@ class Meter:
     def tokens_left(self) -> dict[Amount, float]:
         """Return the tokens that workers may still use, for each way of counting that has a limit.
 
-        Reserved are two calls of the master, as large as its largest so far, or one DEFAULT_CALL
-        before its first.
+        Two calls of the master are reserved, each as large as its largest so far; before its first
+        call, one DEFAULT_CALL is reserved.
         """
         spent = self.budget.amounts(self.total)
         default = self.budget.amounts(DEFAULT_CALL)
@@ -281,7 +281,7 @@ class Meter:
             ahead: Whether the next probe runs beside the workers; its attempts are then reserved.
 
         Returns:
-            One allotment a worker. Workers that would get no call are left out, at the end. With a
+            One allotment a worker. The last workers are left out if they would get no call. With a
             limit on tokens, the first worker of a run is sent alone, to measure the cost of a call.
         """
         calls = self.calls_left()

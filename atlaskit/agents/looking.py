@@ -457,7 +457,10 @@ class Looking:
         self.wishes = (*again, *self.wishes)
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
-        """Record the evidence of one stretch; what holds none and was seen finely becomes dead."""
+        """Record the evidence of one stretch.
+
+        If the stretch was seen at the step of the search, its parts without evidence become dead.
+        """
         start_s = grid.start_s
         end_s = grid.end_s
         before = set(self.scratchpad)

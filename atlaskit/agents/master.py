@@ -75,7 +75,7 @@ class Master:
     failures: int = 0
     """Failed calls in a row."""
     silent: list[Grid] = field(default_factory=list)
-    """A region of each of the last rounds, as far as no worker got a reply in them."""
+    """A region of each of the last rounds in a row in which no worker got a reply."""
 
     def ask(self, call: prompts.Call, sample: int = 0) -> Reply | ModelError:
         """Make a call; raise Unreachable if nothing answers the first call of the run."""

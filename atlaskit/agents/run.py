@@ -1,8 +1,8 @@
 """`Run`: one run of a method on a question, with its calls, its budget, its events and its result.
 
-Video-RLM and all other methods use it. A call never raises ModelError: it returns the error, which
-the method records, and goes on. A display gets each event and cannot affect the run: it must return
-at once, and an error in it becomes one line on stderr.
+Video-RLM and all other methods use it. A call never raises ModelError: it returns the error, so
+that the method can record it and go on. A display gets each event and cannot affect the run: it
+must return at once, and an error in it becomes one line on stderr.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def is_recorded(key: str) -> bool:
 
 
 def is_outdated(key: str) -> bool:
-    """Return whether an older version of atlaskit made the entry; this one never looks it up."""
+    """Return whether an older version of atlaskit made the entry, which this one never reads."""
     kind = known_kind(key)
     version = key.split(":")[1]
     return kind is not None and version.isdecimal() and int(version) < kind.version

@@ -322,8 +322,8 @@ def _check_settings(
 class DiscreteAtlasEnv(AtlasEnv):
     """`AtlasEnv` with numbers for actions: 6·k² that name a cell, backtrack, and the answers.
 
-    The number of kind c of `CELL_KINDS` at a cell is c·k² + cell; 6·k² is backtrack;
-    6·k² + 1 + answer is finished.
+    The kind with index c in `CELL_KINDS`, at a cell, has the number c·k² + cell; backtrack has
+    6·k², and finished has 6·k² + 1 + answer.
     """
 
     def __init__(

@@ -92,7 +92,11 @@ class StepCall:
         return self.begin == len(self.turns)
 
     def before(self, number: int) -> StepCall:
-        """Return the call that a turn replied to; this call, if `number` counts all turns."""
+        """Return the call to which a turn replied.
+
+        Args:
+            number: The position of the turn; the number of all turns stands for this call.
+        """
         if number == len(self.turns):
             return self
         turn = self.turns[number]

@@ -120,7 +120,7 @@ def average_precision(thresholds: Sequence[float], scored: Scored) -> float:
     total = 0.0
     for threshold in thresholds:
         hits = _hits(scored, threshold)[:MOST_WINDOWS]
-        total += _area(hits, wanted=len(spans_of(scored.question.answer)))
+        total += _area(hits, n_true=len(spans_of(scored.question.answer)))
     return total / len(thresholds)
 
 
@@ -165,20 +165,20 @@ def _hits(scored: Scored, threshold: float) -> list[bool]:
     return hits
 
 
-def _area(hits: Sequence[bool], wanted: int) -> float:
+def _area(hits: Sequence[bool], n_true: int) -> float:
     """Return the area under the curve of interpolated precision over recall.
 
     Args:
         hits: Whether each prediction is right, in the order of their rank.
-        wanted: The number of true intervals.
+        n_true: The number of true intervals.
     """
     precisions = list[float]()
     for number in range(1, len(hits) + 1):
         precisions.append(sum(hits[:number]) / number)
     area = 0.0
     for place, is_hit in enumerate(hits):
-        if is_hit:  # recall grows by 1 / wanted
-            area += max(precisions[place:]) / wanted
+        if is_hit:  # recall grows by 1 / n_true
+            area += max(precisions[place:]) / n_true
     return area
 
 
