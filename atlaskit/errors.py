@@ -94,7 +94,7 @@ class Unrecorded(CacheError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person has interrupted a run; the message says which replies are kept."""
+    """A person has interrupted a run; the message says how many replies are kept."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the text that a notebook shows in place of a traceback: the message alone."""
