@@ -190,7 +190,7 @@ def _excess(value: Any) -> str:
 
 
 def _event(where: str, row: Any) -> Event:
-    """Return the event of a row; raise InputError, whose sentence begins with `where`, if invalid."""
+    """Return the event of a row; raise InputError, beginning with `where`, if it is invalid."""
     kind = row.pop("kind", None) if isinstance(row, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         found = f"is of the kind {str(kind)[:40]!r}"
@@ -264,7 +264,7 @@ def _manifest(cache: Cache) -> dict[str, str]:
 
 
 def run_key(trace: Trace) -> str:
-    """Return the key of a run's manifest; raise InputError unless the trace has exactly one start."""
+    """Return the key of a run's manifest; raise InputError unless the trace has one start."""
     starts = trace.of(Start)
     if len(starts) != 1:
         raise InputError(
