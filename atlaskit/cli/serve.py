@@ -20,7 +20,7 @@ PAPER = (
     "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 "
     '--vllm="--max-model-len 131072"'
 )
-"""Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
+"""Serves the paper's model on four GPUs of 80 GB; docs/models.md explains the options."""
 
 
 def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,7 +84,7 @@ def _copies(word: str) -> Copies:
 
 
 def _stop(model: str | None) -> int:
-    """Stop the kept servers of a model, or all of them."""
+    """Stop the servers that earlier commands left running, of one model or of all."""
     running = list(all_kept())
     whose = ""
     if model is not None:
