@@ -178,7 +178,7 @@ def costs(runs: list[Run]) -> Iterator[str]:
 
 
 def behind(runs: list[Run]) -> Iterator[str]:
-    """Yield the lines of the table: by how many points "auto" is behind dfs or bfs, the better one."""
+    """Yield the lines of the table: by how many points "auto" is behind the better one."""
     yield "| oracle | the better of dfs and bfs | `auto` is behind it by |"
     yield "|---|---|---:|"
     for oracle in ORACLES:

@@ -37,10 +37,10 @@ class Finding:
     file: str
     line: int
     rule: str
-    message: str
+    words: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message} [{self.rule}]"
+        return f"{self.file}:{self.line}: {self.words} [{self.rule}]"
 
 
 def page_scripts() -> dict[str, str]:

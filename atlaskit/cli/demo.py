@@ -21,9 +21,9 @@ from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_model_options,
     add_yes_option,
-    asking,
     named_model,
     server_notice,
+    with_consent,
 )
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
@@ -83,7 +83,7 @@ def _demo(options: argparse.Namespace) -> int:
         vlm = model_for(partial(guests.load(guests.ORACLES, name), miss=0.0, confuse=0.0), case)
         print("A scripted oracle, not a model, gives the answers (--model asks a model).")
     else:
-        vlm = asking(as_model(spec, cache, keep=True), options)
+        vlm = with_consent(as_model(spec, cache, keep=True), options)
     with server_notice(vlm):
         result = ask(case.opened(), case.question, vlm=vlm, cache=cache, show=True)
     print(result)

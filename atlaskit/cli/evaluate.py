@@ -31,12 +31,12 @@ from atlaskit.cli.model import (
     add_search_options,
     add_total_options,
     agrees,
-    asking,
     budget_of,
     changes_of,
     named_model,
     print_estimates,
     search_of,
+    with_consent,
 )
 from atlaskit.cli.outputs import (
     TABLES,
@@ -311,7 +311,7 @@ def _evaluate(options: argparse.Namespace) -> int:
             is_replay=settings.get("replay") is True,
             data_parallel=copies_for(options.parallel),
         )
-        vlm = asking(opened, options)
+        vlm = with_consent(opened, options)
     for name in searching:
         if changes:
             settings_by_method[name]["search"] = search_of(options, vlm, changes)

@@ -97,7 +97,7 @@ def add_yes_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def asking(vlm: Model, options: argparse.Namespace) -> Model:
+def with_consent(vlm: Model, options: argparse.Namespace) -> Model:
     """Let a model ask the user before it starts a server here, unless `--yes` is given.
 
     Returns:

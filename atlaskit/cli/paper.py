@@ -24,10 +24,10 @@ from atlaskit.cli.model import (
     add_model_options,
     add_total_options,
     agrees,
-    asking,
     budget_of,
     named_model,
     print_estimates,
+    with_consent,
 )
 from atlaskit.cli.outputs import add_output, count, part_of, path_of, positive, shown_table
 from atlaskit.cli.tables import command_of, rows_of
@@ -325,7 +325,9 @@ def _paper(options: argparse.Namespace) -> int:
     prices = None if options.prices is None else read_prices(options.prices)
     total = budget_of(options, prices, "total_")
     how: dict[str, Any] = {
-        "vlm": asking(as_model(spec, cache, data_parallel=copies_for(options.parallel)), options),
+        "vlm": with_consent(
+            as_model(spec, cache, data_parallel=copies_for(options.parallel)), options
+        ),
         "cache": cache,
         "prices": prices,
         "parallel": options.parallel,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from atlaskit.cli.model import add_yes_option, asking, model_names
+from atlaskit.cli.model import add_yes_option, model_names, with_consent
 from atlaskit.cli.outputs import count, positive
 from atlaskit.environment.tiles import sheet_size
 from atlaskit.errors import InputError, printable
@@ -123,7 +123,7 @@ def _serve(options: argparse.Namespace) -> int:
         data_parallel=options.data_parallel,
         arguments=arguments,
     )
-    asking(server, options)
+    with_consent(server, options)
     try:
         with server as vlm:
             if not server.is_ours:

@@ -106,7 +106,7 @@ class Coverage:
 
 
 def recorded_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return the boundaries of the root grid's cells in seconds, as a run on a collection records.
+    """Return the cell boundaries of the root grid in seconds, which runs on collections record.
 
     () for any other video, and if the setting is invalid, as it may be in a trace from elsewhere.
     """

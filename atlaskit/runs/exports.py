@@ -121,7 +121,7 @@ def passages_of_rows(
         videos: The videos of the rows, by name.
 
     Raises:
-        InputError: `ak.evaluate` does not make such tables.
+        InputError: The table lacks columns that tables of `ak.evaluate` have.
     """
     if not {"video", "question", "prediction"} <= set(rows.columns):
         raise InputError(

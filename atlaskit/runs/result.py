@@ -44,14 +44,14 @@ WITHOUT_EVIDENCE = "(!) without evidence"
 UNSUPPORTED = "none: the answer names no frame that supports it"
 
 
-def rests_on(method: object) -> str:
-    """Return the basis of an answer without evidence, by the name of its method."""
+def why_unsupported(method: object) -> str:
+    """Return why an answer has no evidence, by the name of its method."""
     if method in (None, "video-rlm", "composite"):
         return UNSUPPORTED
     return f"none: {printable(str(method), 60)} answers without naming a frame that supports it"
 
 
-def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
+def searched_interval(settings: Mapping[str, Any], duration_s: float) -> Span:
     """Return the interval that a run with these settings searched in a video of this duration."""
     match settings.get("within"):
         case [int() | float() as start_s, int() | float() as end_s] if (
@@ -65,7 +65,8 @@ def in_words(question: Question, answered: Answered | None, video: Video | None 
     """Return an answer or a truth as every display words it; empty for None.
 
     A choice has its letter, "B: the red car". Intervals are clock times, "8:08.7–8:16.5", with the
-    name of the film if `video` is a collection. Others are worded by `Question.in_words`.
+    name of the film if `video` is a collection. Other answers are worded by
+    `Question.in_words`.
     """
     if answered is None:
         return ""
@@ -157,7 +158,8 @@ class Result:
     from."""
     rounds: int
     usage: dict[Role, Usage]
-    """The usage of all replies by role. A cached reply counts as when it was generated."""
+    """The usage of all replies, by role. A cached reply counts with the usage of the call that
+    generated it."""
     settings: dict[str, Any]
     trace: Trace
     sheet: Sheet = field(compare=False, repr=False)
@@ -237,7 +239,7 @@ class Result:
     @property
     def within(self) -> Span:
         """The interval that was searched, in seconds: the whole video unless `ask` got `within`."""
-        return searched(self.settings, self.sheet.video.duration_s)
+        return searched_interval(self.settings, self.sheet.video.duration_s)
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -274,10 +276,10 @@ class Result:
 
     @property
     def without_evidence(self) -> str:
-        """The basis of an answer without evidence; empty with evidence, or without an answer."""
+        """Why the answer has no evidence; empty if it has some, or if there is no answer."""
         if self.prediction in (None, ABSENT) or len(self.evidence):
             return ""
-        return rests_on(self.settings.get("method"))
+        return why_unsupported(self.settings.get("method"))
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the calls and tokens as rows: one for each role, and one for their total."""

@@ -76,7 +76,7 @@ class Session:
         )
 
     def view(self, *, is_drawn: bool = True) -> Sight:
-        """Return the current grid: its text, and its image if it is drawn."""
+        """Return the current grid: its text and, if `is_drawn`, its image."""
         with self._lock:
             observation = self.atlas.observe(self._state)
         jpeg = None
