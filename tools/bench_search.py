@@ -121,14 +121,14 @@ def runs_of(seed: int) -> list[Run]:
 
 def share(right: Sequence[bool], seeds: Sequence[int]) -> str:
     """Format a share with its interval: 90.4% (87.9 to 92.6)."""
-    mean = interval(list(map(float, right)), list(map(str, seeds)))
-    return f"{mean.mean:.1%} ({100 * mean.low:.1f} to {100 * mean.high:.1f})"
+    estimate = interval(list(map(float, right)), list(map(str, seeds)))
+    return f"{estimate.mean:.1%} ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
 
 
 def amount(values: Sequence[float], seeds: Sequence[int], form: str = ".1f") -> str:
     """Format a mean with its interval: 9.3 (8.6 to 10.0)."""
-    mean = interval(list(map(float, values)), list(map(str, seeds)), are_shares=False)
-    return f"{mean.mean:{form}} ({mean.low:{form}} to {mean.high:{form}})"
+    estimate = interval(list(map(float, values)), list(map(str, seeds)), are_shares=False)
+    return f"{estimate.mean:{form}} ({estimate.low:{form}} to {estimate.high:{form}})"
 
 
 def grouped(runs: list[Run]) -> Iterator[tuple[str, list[Run]]]:
@@ -178,7 +178,7 @@ def costs(runs: list[Run]) -> Iterator[str]:
 
 
 def behind(runs: list[Run]) -> Iterator[str]:
-    """Yield the lines of the table: by how many points "auto" is behind the better one."""
+    """Yield the lines of the table: points by which "auto" is behind the better of dfs and bfs."""
     yield "| oracle | the better of dfs and bfs | `auto` is behind it by |"
     yield "|---|---|---:|"
     for oracle in ORACLES:

@@ -324,10 +324,9 @@ def _paper(options: argparse.Namespace) -> int:
         asked, part = shard(asked, *options.shard)
     prices = None if options.prices is None else read_prices(options.prices)
     total = budget_of(options, prices, "total_")
+    vlm = as_model(spec, cache, data_parallel=copies_for(options.parallel))
     how: dict[str, Any] = {
-        "vlm": with_consent(
-            as_model(spec, cache, data_parallel=copies_for(options.parallel)), options
-        ),
+        "vlm": with_consent(vlm, options),
         "cache": cache,
         "prices": prices,
         "parallel": options.parallel,
@@ -345,22 +344,28 @@ def _paper(options: argparse.Namespace) -> int:
     command["where"] = [[column, str(value)] for column, value in where.items()]
     if not has_subtitles:
         command["no_subtitles"] = True
+    hidden = ten_hour(
+        asked,
+        among=dataset,
+        seed=options.seed,
+        duration_s=3600 * options.hours,
+        progress=True,
+    )
     paper_tables = list[_Table]()
     for table, suffix in TABLES:
-        cases = asked
         own_command = dict(command)
         if suffix == "long":
             own_command.pop("hours", None)
-        else:
-            cases = ten_hour(
-                asked,
-                among=dataset,
-                seed=options.seed,
-                duration_s=3600 * options.hours,
-                progress=True,
-            )
-        split = f"{name}-{suffix}"
-        paper_tables.append(_Table(options, table, split, cases, own_command, ask, part))
+        paper_table = _Table(
+            options=options,
+            name=table,
+            split=f"{name}-{suffix}",
+            cases=asked if suffix == "long" else hidden,
+            command=own_command,
+            ask=ask,
+            part=part,
+        )
+        paper_tables.append(paper_table)
     line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])
     spending = Spending(total or Budget(), cache, line)
     try:

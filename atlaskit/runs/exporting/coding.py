@@ -86,14 +86,14 @@ def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
     for name in filter(None, videos_of(passages)):
         path = path_of(videos.get(name))
         url = name
-        file_name = name
+        relative = name
         if path is not None:
             url = path.absolute().as_uri()
-            file_name = path.name
+            relative = path.name
         media = {
             "MEDIA_URL": url,
             "MIME_TYPE": mimetypes.guess_type(path or name)[0] or "unknown",
-            "RELATIVE_MEDIA_URL": f"./{file_name}",
+            "RELATIVE_MEDIA_URL": f"./{relative}",
         }
         ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", media)
     order = ElementTree.SubElement(root, "TIME_ORDER")
@@ -197,17 +197,10 @@ def read_eaf(text: str) -> list[Passage]:
         InputError: The text is no ELAN document, or declares a document type, whose entities could
             grow without a bound.
     """
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise InputError("it declares a document type, which no ELAN file needs; save it without.")
-    try:
-        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
-    except ElementTree.ParseError as error:
-        raise InputError(f"it is not valid XML ({error}).") from error
-    if root.tag != "ANNOTATION_DOCUMENT":
-        raise InputError("it is no ELAN document.")
+    root = _elan_document(text)
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     attributes = {} if media is None else media.attrib
-    video = file_name(unquote(urlsplit(attributes.get("MEDIA_URL", "")).path))
+    video = _name_in_url(attributes.get("MEDIA_URL", ""))
     origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
     times_s = _slots(root)
     spans_s = dict[str, tuple[float, float]]()
@@ -245,6 +238,28 @@ def read_eaf(text: str) -> list[Passage]:
         aside = asides.get(identifier, {})
         passages.append(_annotated(spans_s[identifier], name, value, aside, video))
     return passages
+
+
+def _elan_document(text: str) -> ElementTree.Element:
+    """Parse an ELAN document; raise InputError as `read_eaf` does."""
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise InputError("it declares a document type, which no ELAN file needs; save it without.")
+    try:
+        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+    except ElementTree.ParseError as error:
+        raise InputError(f"it is not valid XML ({error}).") from error
+    if root.tag != "ANNOTATION_DOCUMENT":
+        raise InputError("it is no ELAN document.")
+    return root
+
+
+def _name_in_url(url: str) -> str:
+    """Return the name of the file that a URL, or a path, leads to."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # not a valid URL
+        path = url
+    return file_name(unquote(path))
 
 
 def _annotated(
@@ -435,8 +450,11 @@ def read_boris(text: str) -> list[Passage]:
         offset_s = observation.get("time offset")
         if not isinstance(offset_s, int | float) or abs(offset_s) >= 1e7:
             offset_s = 0.0
+        rows = observation.get("events") or []
+        if not isinstance(rows, list):
+            raise InputError("the events of an observation are no list.")
         events = list[Event]()
-        for event in observation.get("events") or []:
+        for event in rows:
             match event:
                 case [int() | float() as time_s, str(subject), str(code), _, str(comment), *_]:
                     at_s = max(0.0, time_s - offset_s)
