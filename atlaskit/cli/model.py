@@ -63,14 +63,16 @@ def add_model_options(
 def named_model(options: argparse.Namespace) -> ModelSpec | None:
     """Return the model that the options name; None without `--model`.
 
-    One word may hold all of them, as `make` passes it: `--model "URL NAME --no-thinking"`.
+    One word may hold the name and the client's options too, as `make` passes them: `--model "URL
+    NAME --no-thinking"`.
 
     Raises:
-        InputError: If the options name no model, or options of a client stand alone.
+        InputError: If the word is no model, or there are options of a client but no model.
     """
     if not options.model:
-        for option, how in OPTIONS.items():
-            if getattr(options, how.get("dest", option[2:].replace("-", "_"))) is not None:
+        for option, arguments in OPTIONS.items():
+            dest = arguments.get("dest", option[2:].replace("-", "_"))
+            if getattr(options, dest) is not None:
                 raise InputError(f"{option} is an option of a model: name the model with --model.")
         return None
     if len(options.model) > 1:
