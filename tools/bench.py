@@ -136,7 +136,7 @@ def main() -> int:
     bench_cache.main(ten_minutes_720p())
     bench_search.main()
     bench_finding.main()
-    bench_video.world(MEDIA)
+    bench_video.bench_world(MEDIA)
     bench_video.table(MEDIA)
     bench_explorer.main(MEDIA)
     bench_server.main()

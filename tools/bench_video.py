@@ -298,7 +298,7 @@ def measured_rows(path: Path) -> dict[str, dict[str, float]]:
     return rows
 
 
-def world(folder: Path) -> None:
+def bench_world(folder: Path) -> None:
     """Time a 10-hour world: a playlist of clips, each encoded once."""
     encoding = seconds(lambda: aw.world(0, 36_000, directory=folder, progress=True).video)
     world = aw.world(0, 36_000, directory=folder)
@@ -612,7 +612,7 @@ def main() -> int:
     films_table(own, options.forms)
     for hours, count in ((1 / 6, 20), (1, 20), (10, 10)):
         shown_events(hours, count)
-    world(options.folder)
+    bench_world(options.folder)
     table(options.folder)
     return 0
 

@@ -336,16 +336,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     line = canonical_json([command_of(options, spec), part, questions_card(cases)])
     spending = Spending(total or Budget(), cache, line)
     earlier = tables.load(options.out) if options.rerun else None
-    found: dict[str, pd.DataFrame] = {}
     try:
-        for name in methods:
-            chosen = cases
-            if earlier is not None:
-                chosen = replace(cases, cases=tuple(failed(earlier, cases, name)))
-            if len(chosen):
-                found[name] = rows_of(
-                    ask[name], chosen, options.out, name, spending, found, earlier
-                )
+        found = _ask_all(ask, cases, options.out, spending, earlier)
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
@@ -375,6 +367,38 @@ def _complete(options: argparse.Namespace) -> None:
         options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
         check_outputs(options)
     tables.check_path(options.out)
+
+
+def _ask_all(
+    ask: Mapping[str, Callable[..., pd.DataFrame]],
+    cases: Benchmark,
+    out: Path,
+    spending: Spending,
+    earlier: pd.DataFrame | None,
+) -> dict[str, pd.DataFrame]:
+    """Ask the questions with every method, and keep the rows so far in a file beside `out`.
+
+    Args:
+        ask: For each method, the function that asks questions with it.
+        cases: All questions.
+        out: The table that is written when all is done.
+        spending: The limits of all questions together, and what they have taken.
+        earlier: The table whose failed questions alone are asked again; None to ask all.
+
+    Returns:
+        The rows of the questions that were asked, by method.
+
+    Raises:
+        EvaluationStopped: As from `evaluate`; the message says where the rows so far are.
+    """
+    found: dict[str, pd.DataFrame] = {}
+    for name, ask_by_method in ask.items():
+        chosen = cases
+        if earlier is not None:
+            chosen = replace(cases, cases=tuple(failed(earlier, cases, name)))
+        if len(chosen):
+            found[name] = rows_of(ask_by_method, chosen, out, name, spending, found, earlier)
+    return found
 
 
 def _portable(options: argparse.Namespace) -> str:

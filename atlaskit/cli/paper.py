@@ -344,7 +344,7 @@ def _paper(options: argparse.Namespace) -> int:
     command["where"] = [[column, str(value)] for column, value in where.items()]
     if not has_subtitles:
         command["no_subtitles"] = True
-    hidden = ten_hour(
+    hidden_cases = ten_hour(
         asked,
         among=dataset,
         seed=options.seed,
@@ -360,7 +360,7 @@ def _paper(options: argparse.Namespace) -> int:
             options=options,
             name=table,
             split=f"{name}-{suffix}",
-            cases=asked if suffix == "long" else hidden,
+            cases=asked if suffix == "long" else hidden_cases,
             command=own_command,
             ask=ask,
             part=part,

@@ -27,7 +27,7 @@ SEVERAL = (
 
 
 def is_world(video: Video) -> bool:
-    """Return whether a video is a world's; a playlist is if all its videos are."""
+    """Return whether a video shows a world; a playlist does if all its videos do."""
     if isinstance(video, Playlist):
         return all(map(is_world, video.parts))
     return MARK.fullmatch(video.fingerprint) is not None

@@ -264,7 +264,7 @@ def opened_cells_text(cells: Collection[int]) -> str:
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
-    """Return rows about the eight longest gaps between the evidence, in order of time, or ""."""
+    """Return rows about the eight longest gaps between the evidence, by time; "" if none."""
     rows = list[str]()
     longest = sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8]
     for gap in sorted(longest, key=lambda gap: gap.start_s):

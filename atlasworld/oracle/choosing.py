@@ -19,7 +19,7 @@ QUOTED = re.compile(r"“([^”]+)”")
 
 
 def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
-    """Return the lines that the question quotes as queries, or else the choices, without numbers.
+    """Return the lines that the question quotes as queries, or else the choices in words.
 
     The queries use nothing but the words of the question. A query that the oracle overlooks is left
     out. If none is left, the question itself is the query.
