@@ -50,7 +50,7 @@ def test_a_run_is_replayed_from_its_recording(recorded: tuple[Result, Cache], fi
     assert import_(tmp_path / "run.jsonl.xz", cache=other) == packed
     again = replayed(result, film, other)
     assert again.to_json() == result.to_json()
-    with pytest.raises(VideoError, match="needed that is not in the cache"):
+    with pytest.raises(VideoError, match="the cache does not"):
         again.sheet.jpeg()
     assert sum(import_(tmp_path / "run.jsonl.xz", cache=other).values()) == 0
 
