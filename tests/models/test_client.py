@@ -35,7 +35,6 @@ from atlasworld import World
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
     reply = VLM(loop.url).complete(request())
-    assert reply.answer.cell in (3, 5)
     assert reply.usage == Usage(calls=1, prompt_tokens=100, cached_tokens=64, image_tokens=40, completion_tokens=10)
     assert (reply.usage.tokens, reply.usage.effective_tokens) == (110, 46)
     (body,) = loop.bodies
@@ -44,24 +43,28 @@ def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
     assert body["response_format"]["json_schema"]["schema"]["properties"]["cell"]["enum"] == [3, 5]
 
 
-TRANSIENT: dict[str, Fault] = {
+PASSING: dict[str, Fault] = {
     "500": failing(500),
     "409": failing(409, Retry_After="0.01"),
     "hang-up": hanging_up,
     "reset": resetting,
+    "an error in the middle": finishing("error", '{"thought":"t","'),
+    "no choices": without_choices,
+    "half a body": with_broken_json,
 }
 
 
-@pytest.mark.parametrize("name", TRANSIENT)
-def test_a_failure_that_may_pass_is_retried_and_counted(loop: Loop, name: str) -> None:
-    loop.faults = [TRANSIENT[name]] * 2
+@pytest.mark.parametrize("name", PASSING)
+def test_a_failure_that_may_pass_is_retried_as_it_was_sent_and_counted(loop: Loop, name: str) -> None:
+    """The endpoint failed and not the model: no correction is sent."""
+    loop.faults = [PASSING[name]] * 2
     assert VLM(loop.url, "loop").complete(request()).usage.calls == 3
-    loop.faults = [TRANSIENT[name]] * 9
+    assert loop.bodies[0] == loop.bodies[1] == loop.bodies[2]
+    loop.faults = [PASSING[name]] * 9
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), max_attempts=3)
     assert caught.value.usage.calls == 3 and len(loop.faults) == 6
     assert "\n" not in str(caught.value) and not isinstance(caught.value, Unreachable)
-    assert name != "reset" or "broke the connection" in str(caught.value)
 
 
 def test_no_retry_is_made_past_the_deadline(loop: Loop) -> None:
@@ -104,18 +107,6 @@ def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model() -> None:
             assert url in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("fault", [finishing("error", '{"thought":"t","'), without_choices, with_broken_json])
-def test_a_failure_of_the_endpoint_is_not_the_models(loop: Loop, fault: Fault) -> None:
-    """It is retried as it was sent, its tokens count, and no later prompt changes."""
-    loop.faults = [fault]
-    vlm = VLM(loop.url, "loop")
-    reply = vlm.complete(request())
-    assert reply.usage.calls == 2 and reply.answer.cell in (3, 5)
-    assert loop.bodies[0] == loop.bodies[1], "no correction is sent"
-    vlm.complete(request())
-    assert loop.bodies[2] == loop.bodies[0]
-
-
 PAGE = """# HELP vllm:prompt_tokens_total Number of prefill tokens processed.
 vllm:prompt_tokens_total{engine="0",model_name="a b"} 100.0
 vllm:prompt_tokens_total{engine="1",model_name="a b"} 23.0
@@ -129,19 +120,15 @@ vllm:request_success_total{engine="1",finished_reason="length",model_name="a b"}
 """
 
 
-def test_counters_are_summed_over_the_engines_of_a_model() -> None:
+def test_the_engines_of_a_model_are_counted_and_their_counters_summed() -> None:
     metrics = read_metrics(PAGE, "a b")
     names = ("prompt_tokens", "completion_tokens", "prefix_queries", "prefix_hits", "image_queries", "image_hits")
     assert [metrics[name] for name in (*names, "requests")] == [123, 0, 123, 41, 4, 3, 7]
     odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')
     assert read_metrics(odd, 'a "b" \\ c')["prompt_tokens"] == 123
-
-
-def test_the_engines_of_a_model_are_counted() -> None:
-    """Only if a request can name each of them: their numbers begin with 0."""
-    assert [engines_in(PAGE, name) for name in ("a b", "other")] == [2, 1]
-    assert engines_in(PAGE.replace('engine="0"', 'engine="3"'), "a b") == 1
-    assert engines_in("", "a b") == 1
+    assert [engines_in(page, "a b") for page in (PAGE, "", PAGE.replace('engine="0"', 'engine="3"'))] == [2, 1, 1], (
+        "only if a request can name each of them: their numbers begin with 0"
+    )
 
 
 SMALL: dict[str, Any] = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
@@ -160,43 +147,27 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, loop
         assert call.wall_s >= call.queue_s >= 0 and call.sent_bytes > 100
         assert all(view.partition(":")[0] in ("view", "sheet", "still") for view in call.views)
         assert call.effective_tokens == call.prompt_tokens - call.cached_tokens + call.completion_tokens
-    table = pd.DataFrame(result.calls)
-    assert table.to_dict("records") == [vars(call) for call in result.calls]
-    assert table["prompt_tokens"].sum() == result.total.prompt_tokens and table["retries"].sum() == 3
-    usages = [*result.usage.values(), result.total]
-    assert [row["image"] for row in result.costs()] == [usage.image_tokens for usage in usages]
-    assert "cached by the server" in str(result)
+    assert pd.DataFrame(result.calls).to_dict("records") == [vars(call) for call in result.calls]
 
     assert Counter(call.usage for call in again.calls) == Counter(call.usage for call in result.calls)
     assert not any(call.live for call in again.calls)
     assert sum(call.wall_s for call in again.calls) == 0
-    assert again.to_json() == result.to_json()
 
 
-def test_each_kind_of_token_has_its_price() -> None:
-    usage = Usage(
-        calls=3, prompt_tokens=1_000_000, cached_tokens=400_000, image_tokens=200_000, completion_tokens=10_000
-    )
-    assert Prices(prompt=2, completion=10).usd(usage) == pytest.approx(2.1)
-    assert Prices(prompt=2, cached=0.5, completion=10).usd(usage) == pytest.approx(2.1 - 0.4 * 1.5)
-    assert Prices(prompt=2, cached=2, completion=10, image=4).usd(usage) == pytest.approx(2.1 + 0.2 * 2)
-    assert Prices(prompt=0, completion=0).usd(usage) == 0
-
-
-counts = st.integers(0, 10**6)
-
-
-@given(counts, st.data(), counts, st.floats(0, 100), st.floats(0, 1), st.floats(0, 100))
+@given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1), st.floats(0, 100), st.floats(0, 1), st.floats(0, 100))
 def test_a_cost_is_never_negative_and_adds_up(
-    prompt: int, data: st.DataObject, completion: int, price: float, share: float, more: float
+    tokens: int, cached: float, image: float, price: float, discount: float, more: float
 ) -> None:
-    cached, image = data.draw(st.integers(0, prompt)), data.draw(st.integers(0, prompt))
-    usage = Usage(prompt_tokens=prompt, cached_tokens=cached, image_tokens=image, completion_tokens=completion)
-    discounted = price * share
-    prices = Prices(prompt=price, cached=discounted, completion=more, image=price - discounted + more)
+    counts = {"cached_tokens": round(cached * tokens), "image_tokens": round(image * tokens)}
+    usage = Usage(prompt_tokens=tokens, completion_tokens=tokens, **counts)
+    prices = Prices(prompt=price, cached=price * discount, completion=more, image=price - price * discount + more)
     assert prices.usd(usage) >= 0
     assert prices.usd(usage + usage) == pytest.approx(2 * prices.usd(usage))
 
 
-def test_prices_are_read_from_words() -> None:
+def test_each_kind_of_token_has_its_price() -> None:
+    usage = Usage(prompt_tokens=1_000_000, cached_tokens=400_000, image_tokens=200_000, completion_tokens=10_000)
+    assert Prices(prompt=2, completion=10).usd(usage) == pytest.approx(2.1)
+    assert Prices(prompt=2, cached=0.5, completion=10).usd(usage) == pytest.approx(2.1 - 0.4 * 1.5)
+    assert Prices(prompt=2, cached=2, completion=10, image=4).usd(usage) == pytest.approx(2.1 + 0.2 * 2)
     assert read_prices("prompt=0.5, cached=0.05,completion=3") == Prices(prompt=0.5, cached=0.05, completion=3)
