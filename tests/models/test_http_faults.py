@@ -10,10 +10,10 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from support.faults import (
@@ -42,6 +42,7 @@ def _less_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("support.faults.PATIENCE_S", 3.0)
 
 
+ANSWER = json.dumps(completion('{"thought":"","cell":3}')).encode()
 ENDLESS: dict[str, Fault] = {
     "a body that floods": flooding,
     "silence": staying_silent,
@@ -63,24 +64,22 @@ def test_an_endless_answer_ends_with_the_timeout(loop: Loop, name: str) -> None:
     assert caught.value.usage.calls == 1 and not isinstance(caught.value, Unreachable)
 
 
-def test_an_unrequested_compression_is_undone_up_to_the_size_limit(loop: Loop) -> None:
-    vlm = VLM(loop.url, "loop")
-    answer = json.dumps(completion('{"thought":"","cell":3}')).encode()
-    loop.faults = [
-        sending_bytes(gzip.compress(answer), Content_Encoding="gzip"),
-        sending_bytes(zlib.compress(answer), Content_Encoding="deflate"),
-    ]
-    assert [vlm.complete(request()).usage.calls for _ in range(2)] == [1, 1]
+COMPRESSED: dict[str, tuple[bytes, str, str]] = {
+    "gzip": (gzip.compress(ANSWER), "gzip", ""),
+    "deflate": (zlib.compress(ANSWER), "deflate", ""),
+    "a bomb": (gzip.compress(b" " * 50_000_000), "gzip", "sent an answer that is too long"),
+    "nonsense": (b"nonsense", "gzip", "sent a damaged answer"),
+    "another encoding": (b"", "br", r"encoding that was not requested \(br\)"),
+}
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_an_unrequested_compression_is_undone_up_to_the_size_limit(loop: Loop, name: str) -> None:
+    data, encoding, message = COMPRESSED[name]
+    loop.faults = [sending_bytes(data, Content_Encoding=encoding)]
+    with pytest.raises(ModelError, match=message) if message else nullcontext():
+        assert VLM(loop.url, "loop").complete(request(), max_attempts=1).usage.calls == 1
     assert loop.headers[0]["Accept-Encoding"] == "identity"
-    bomb = gzip.compress(b" " * 50_000_000)
-    for data, encoding, message in (
-        (bomb, "gzip", "sent an answer that is too long"),
-        (b"nonsense", "gzip", "sent a damaged answer"),
-        (b"", "br", r"encoding that was not requested \(br\)"),
-    ):
-        loop.faults = [sending_bytes(data, Content_Encoding=encoding)]
-        with pytest.raises(ModelError, match=message):
-            vlm.complete(request(), max_attempts=1)
 
 
 INTERRUPTED = """
@@ -97,6 +96,9 @@ ak.ask(world.drawn, "What?", ["a", "b"], vlm=VLM(url, "loop"), workers=2, search
 """
 
 
+PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell": 1, "score": 0.8}]})
+
+
 def test_ctrl_c_does_not_wait_for_calls(loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers wait for answers that never come; the time-out of their calls is five minutes."""
     monkeypatch.setattr("support.faults.PATIENCE_S", 60.0)
@@ -106,22 +108,8 @@ def test_ctrl_c_does_not_wait_for_calls(loop: Loop, tmp_path: Path, monkeypatch:
     wait_until(lambda: len(loop.bodies) >= 5)  # two workers and the next probe
     user.send_signal(signal.SIGINT)
     _, stderr = user.communicate(timeout=30)
-    assert "Interrupted: stopped; 2 replies are kept, run it again to go on" in stderr and len(loop.bodies) == 5, (
-        "no call is made after the interrupt"
-    )
-
-
-PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell": 1, "score": 0.8}]})
-
-
-@contextmanager
-def occupied(address: str) -> Iterator[None]:
-    """Take a slot of an address for the length of a block."""
-    slots_of(address).acquire(60)
-    try:
-        yield
-    finally:
-        slots_of(address).release()
+    assert "Interrupted: stopped; 2 replies are kept, run it again to go on" in stderr
+    assert len(loop.bodies) == 5, "no call is made after the interrupt"
 
 
 def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) -> None:
@@ -133,29 +121,27 @@ def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) ->
 
 @pytest.mark.parametrize("how", ["deadline", "cancel"])
 def test_a_call_that_ends_in_the_queue_costs_nothing(loop: Loop, how: str) -> None:
-    vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with occupied(vlm.base_url):
-        threading.Timer(0.1, cancel.set).start()
-        limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
-        with pytest.raises(ModelError, match="before the deadline") as caught:
-            vlm.complete(request(), **limits)
-        assert not slots_of(vlm.base_url).acquire(0), "the call gave up before the slot came free"
+    vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
+    cancel = threading.Event()
+    slots = slots_of(vlm.base_url)
+    slots.acquire(60)
+    threading.Timer(0.1, cancel.set).start()
+    limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
+    with pytest.raises(ModelError, match="before the deadline") as caught:
+        vlm.complete(request(), **limits)
+    assert not slots.acquire(0), "the call gave up before the slot came free"
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
+    slots.release()
     assert vlm.complete(request(), deadline_s=now_s() + 60).usage.calls == 1
 
 
 def test_a_time_out_grows_with_the_answer_and_names_its_option(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = list[float]()
     vlm = VLM(loop.url, "loop", max_tokens=17_408)
-    exchange = vlm._line.endpoint.exchange
-
-    def noting(path: str, *how: Any, **more: Any) -> Any:
-        given.extend(how[2:3])
-        return exchange(path, *how, **more)
-
-    monkeypatch.setattr(vlm._line.endpoint, "exchange", noting)
-    vlm.complete(request())
-    assert given == [17_408 / 20]
+    with monkeypatch.context() as patch:
+        exchange = Mock(side_effect=vlm._line.endpoint.exchange)
+        patch.setattr(vlm._line.endpoint, "exchange", exchange)
+        vlm.complete(request())
+    assert 17_408 / 20 in exchange.call_args.args
     loop.faults = [staying_silent] * 2
     with pytest.raises(ModelError, match=r"within 0\.1 s: give it more time: timeout_s=… \(--timeout\)"):
         VLM(loop.url, "loop", timeout_s=0.1).complete(request(), max_attempts=1)

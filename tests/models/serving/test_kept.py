@@ -11,7 +11,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from atlaskit.__main__ import main
 from atlaskit.models.names import served_name
 from atlaskit.models.serving import process
 from atlaskit.models.serving.server import Server, serve
-from atlasworld import World
 
 
 def keeper(model: Path, stub: Path, **options: object) -> Server:
@@ -40,50 +38,35 @@ def wait_for_readings(model: Path, count: int) -> None:
     wait_until(lambda: len(readings.read_text()) >= wanted)
 
 
-@pytest.fixture
-def asking(tmp_path: Path, film: World, stub_environment: dict[str, str]) -> Callable[..., list[str]]:
-    """Return the command that asks a question about a film."""
-
-    def command(model: Path, question: str) -> list[str]:
-        video = str(film.video.path)  # type: ignore[attr-defined]
-        words = ["ask", video, question, "--model", str(model), "--cache", str(tmp_path / "cache")]
-        return [sys.executable, "-m", "atlaskit", *words, "--calls", "4", "--cell", "32", "--k", "4"]
-
-    return command
-
-
 def test_the_next_question_is_answered_by_the_server_of_the_last_one(
-    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
+    tmp_path: Path, film_file: Path, stub_environment: dict[str, str]
 ) -> None:
-    model, given = model_folder(tmp_path), {"env": stub_environment, "capture_output": True, "text": True}
+    model = model_folder(tmp_path)
     name = served_name(str(model))
-    first = subprocess.run(asking(model, "What is red?"), **given)  # type: ignore[call-overload]
-    assert first.returncode == 0, first.stderr
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env=stub_environment, capture_output=True, text=True)
+
+    def ask(question: str) -> str:
+        asked = [str(film_file), question, "--model", str(model), "--cache", str(tmp_path / "cache")]
+        done = run(sys.executable, "-m", "atlaskit", "ask", *asked, "--calls", "4", "--cell", "32", "--k", "4")
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    first = ask("What is red?")
     before = pids(model)
-    second = subprocess.run(asking(model, "What is blue?"), **given)  # type: ignore[call-overload]
-    assert second.returncode == 0 and pids(model) == before and all(map(is_alive, before))
-    assert "starting vLLM" in first.stderr and f"using the server of {name} that was kept" in second.stderr
-    for done in (first, second):
-        *_, last = done.stderr.splitlines()
-        said = re.fullmatch(
-            rf"atlaskit: the server of {name} stays for the next question, until 10 minutes after the last one; "
-            r"this stops it: (.*)",
-            last,
-        )
-        assert said is not None and said[1].endswith(f"atlaskit serve {model} --stop")
-    stop = subprocess.run(shlex.split(said[1]), **given)  # type: ignore[call-overload]
-    assert stop.stdout == f"The server of {name} at {url_of(second.stderr)} has stopped.\n"
+    second = ask("What is blue?")
+    assert pids(model) == before and all(map(is_alive, before))
+    assert "starting vLLM" in first and f"using the server of {name} that was kept" in second
+    (stop,) = re.findall(
+        rf"\natlaskit: the server of {name} stays for the next question, until 10 minutes after the last one; "
+        rf"this stops it: (.* serve {re.escape(str(model))} --stop)\n$",
+        second,
+    )
+    stopped = run(*shlex.split(stop)).stdout
+    assert re.fullmatch(rf"The server of {name} at http://127\.0\.0\.1:\d+/v1 has stopped\.\n", stopped)
     wait_until_gone(model)
     assert not any(process.all_kept()) and not any(tmp_path.glob("**/server.log"))
-    cached = subprocess.run(asking(model, "What is red?"), **given)  # type: ignore[call-overload]
-    assert cached.returncode == 0 and "paid now  0 calls" in cached.stdout
-    assert "stays" not in cached.stderr and pids(model) == before, "what is cached starts nothing"
-
-
-def url_of(printed: str) -> str:
-    found = re.search(r"http://127\.0\.0\.1:\d+/v1", printed)
-    assert found is not None
-    return found[0]
 
 
 @pytest.mark.parametrize("by", ["open request", "requests"])
@@ -124,31 +107,37 @@ print(server.start().base_url)
 def test_two_commands_at_a_time_start_one_server(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path)
     command = [sys.executable, "-c", START, str(model), str(stub)]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
-        for _ in range(2)
-    ]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     assert len({stdout for stdout, _ in outputs}) == 1
     assert sorted("starting vLLM" in stderr for _, stderr in outputs) == [False, True]
-    assert process.find_kept(served_name(str(model))) is not None
-    assert main(["serve", "--stop"]) == 0
-    wait_until_gone(model)
 
 
-def test_another_command_gets_a_server_of_its_own(tmp_path: Path, stub: Path) -> None:
+def test_a_kept_server_is_for_those_who_share_it_and_is_stopped_by_its_name(
+    tmp_path: Path, stub: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Only `ask` and the server of assistants share one, and only of the same weights."""
-    model = model_folder(tmp_path)
-    first = keeper(model, stub).start()
-    kept_pids = pids(model)
-    with serve(model, python=stub) as plain:
+    one = model_folder(tmp_path, "one")
+    other = model_folder(tmp_path, "other")
+    first, second = (keeper(model, stub).start() for model in (one, other))
+    with serve(one, python=stub) as plain:
         assert plain.base_url != first.base_url
-    assert all(map(is_alive, kept_pids)), "a with block does not stop what it has not started"
-    (model / "model.safetensors").write_bytes(b"trained")
-    assert keeper(model, stub)._find() is None
-    assert main(["serve", str(model), "--stop"]) == 0
-    assert not any(map(is_alive, kept_pids))
+        assert keeper(one, stub)._find() is not None
+    (other / "model.safetensors").write_bytes(b"trained")
+    assert keeper(other, stub)._find() is None
+    capsys.readouterr()
+    for words in ([str(one), "--stop"], [str(one), "--stop"], ["--stop"], ["--stop"]):
+        assert main(["serve", *words]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"The server of {first.name} at {first.base_url} has stopped.",
+        f"No server of {one} was left running.",
+        f"The server of {second.name} at {second.base_url} has stopped.",
+        "No server was left running.",
+    ]
+    assert not any(map(is_alive, [*pids(one), *pids(other)]))
+    assert main(["serve"]) == 2
+    assert "needs a model" in capsys.readouterr().err
 
 
 def test_another_process_that_looks_so_is_no_server(
@@ -172,19 +161,16 @@ def test_another_process_that_looks_so_is_no_server(
     assert process.find_kept(name) is None and not found.is_alive
 
 
-@pytest.mark.parametrize("how", ["stopped", "died"])
-def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: Path, how: str) -> None:
+def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: Path) -> None:
     """As an assistant's, which may ask again after hours."""
     model = model_folder(tmp_path)
     server = keeper(model, stub)
     server.complete(HELLO)
-    before, first = pids(model), server.lasting
+    before = pids(model)
+    first = server.lasting
     assert first is not None
-    if how == "stopped":
-        first.stop()
-    else:
-        os.kill(before[0], signal.SIGKILL)
-        wait_until(lambda: not first.is_listed)
+    os.kill(before[0], signal.SIGKILL)
+    wait_until(lambda: not first.is_listed)
     server.complete(HELLO)
     assert pids(model) != before and server.lasting != first and all(map(is_alive, pids(model)))
 
@@ -200,19 +186,3 @@ def test_an_idle_server_makes_room_on_a_gpu(tmp_path: Path, stub: Path, monkeypa
     with serve(third, python=stub):
         assert not any(map(is_alive, pids(idle))) and all(map(is_alive, pids(busy)))
     (busy / ".open").unlink()
-
-
-def test_what_is_to_be_stopped_is_named(tmp_path: Path, stub: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models = [model_folder(tmp_path, name) for name in ("one", "other")]
-    names = [keeper(model, stub).start().name for model in models]
-    assert main(["serve", str(models[0]), "--stop"]) == 0
-    assert not any(map(is_alive, pids(models[0]))) and all(map(is_alive, pids(models[1])))
-    assert main(["serve", str(models[0]), "--stop"]) == 0
-    assert main(["serve", "--stop"]) == 0
-    assert not any(map(is_alive, pids(models[1])))
-    assert main(["serve", "--stop"]) == 0
-    stopped, none_of_it, other, none = capsys.readouterr().out.splitlines()
-    assert stopped.startswith(f"The server of {names[0]} at http") and other.startswith(f"The server of {names[1]} at")
-    assert none_of_it == f"No server of {models[0]} was left running." and none == "No server was left running."
-    assert main(["serve"]) == 2
-    assert "needs a model" in capsys.readouterr().err
