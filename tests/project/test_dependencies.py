@@ -34,7 +34,7 @@ COMES_WITH = {
     "traitlets": "ipywidgets", "jupyter-client": "ipykernel",
 }  # fmt: skip
 """Packages that are imported and not declared, since a declared one cannot work without them."""
-APART = ("nano/learn", "tests/server/families", "tests/server/tiny_", "tests/server/nano_worker", "tools/finetune")
+APART = ("nano/learn", "tests/server/families", "tests/server/nano_worker", "tools/finetune")
 """What runs in the server's environment, and imports what is there."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,6 @@ from atlaskit.models.serving import install
 class TinyFamily:
     """A tiny model of random weights of one family."""
 
-    name: str
-    """As in docs/models.md."""
     folder: str
     """Name of its folder, and of what `families/make.py` creates."""
     image_tokens: Callable[[int, int], int] | None
@@ -28,9 +26,7 @@ class TinyFamily:
 def squares(side: int, least: int) -> Callable[[int, int], int]:
     """Return the tokens of an image in which each stands for a square, as `smart_resize` has it.
 
-    Args:
-        side: Side of the square in pixels.
-        least: Pixels of the smallest image; smaller ones are enlarged.
+    An image of fewer than `least` pixels is enlarged.
     """
 
     def tokens(width: int, height: int) -> int:
@@ -49,13 +45,13 @@ def fixed(tokens: int) -> Callable[[int, int], int]:
 
 
 IN_CI = (
-    TinyFamily("Qwen3-VL", "qwen3-vl", squares(32, 65536)),
-    TinyFamily("Qwen3.5 (experts, thinks)", "qwen3.5", squares(32, 65536), thinks=True),
+    TinyFamily("qwen3-vl", squares(32, 65536)),
+    TinyFamily("qwen3.5", squares(32, 65536), thinks=True),
 )
 MORE = (
-    TinyFamily("InternVL 3", "internvl", None),
-    TinyFamily("Gemma 3", "gemma-3", fixed(260)),
-    TinyFamily("GLM-4.1V (thinks)", "glm-4.1v-thinking", None, thinks=True),
+    TinyFamily("internvl", None),
+    TinyFamily("gemma-3", fixed(260)),
+    TinyFamily("glm-4.1v-thinking", None, thinks=True),
 )
 
 
@@ -67,8 +63,7 @@ def chosen() -> tuple[TinyFamily, ...]:
     return tuple(each for each in IN_CI + MORE if wanted == "all" or each.folder in wanted.split(","))
 
 
-def make_families(families: tuple[TinyFamily, ...], directory: Path) -> None:
-    """Create the models in folders of a directory. Nothing is downloaded."""
+def make_families(folders: Iterable[str], directory: Path) -> None:
+    """Create models in folders of a directory. Nothing is downloaded."""
     script = Path(__file__).parent / "families" / "make.py"
-    names = [each.folder for each in families]
-    subprocess.run([install.interpreter(), script, directory, *names], check=True, capture_output=True)
+    subprocess.run([install.interpreter(), script, directory, *folders], check=True, capture_output=True)
