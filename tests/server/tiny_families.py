@@ -39,20 +39,11 @@ def squares(side: int, least: int) -> Callable[[int, int], int]:
     return tokens
 
 
-def fixed(tokens: int) -> Callable[[int, int], int]:
-    """Return the tokens of an image where all images have the same number."""
-    return lambda width, height: tokens
-
-
 IN_CI = (
     TinyFamily("qwen3-vl", squares(32, 65536)),
     TinyFamily("qwen3.5", squares(32, 65536), thinks=True),
 )
-MORE = (
-    TinyFamily("internvl", None),
-    TinyFamily("gemma-3", fixed(260)),
-    TinyFamily("glm-4.1v-thinking", None, thinks=True),
-)
+MORE = (TinyFamily("glm-4.1v-thinking", None, thinks=True),)
 
 
 def chosen() -> tuple[TinyFamily, ...]:

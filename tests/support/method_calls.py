@@ -30,9 +30,6 @@ from atlasworld import Oracle
 from support.model_doubles import Counting
 from support.stand_ins import Flat
 
-CONTROLLERS = ("dvd", "videoarm", "worldmm")
-"""The methods in which a controller takes turns."""
-
 
 def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
     """Yield a call of each kind, with a name, on fixed input."""
@@ -72,7 +69,7 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
     yield "SummaryCall", SummaryCall((0.0, 16.0), rows)
     yield "FactsCall", FactsCall(rows)
     yield "ConsolidateCall", ConsolidateCall(("The dog is brown.",), ("The dog is old.", "It snows."))
-    for method in CONTROLLERS:
+    for method in ("dvd", "videoarm", "worldmm"):
         call = first_turn(method)
         finish = {"thought": "Enough.", "action": {"action": "finish"}}
         later = Turn(finish, Outcome("Clips 0–1: A dog.", (first,))), Turn(finish, Outcome("Nothing.", (second,)))

@@ -53,14 +53,11 @@ def main(arguments: list[str]) -> None:
                     readings.write(".")
                 counts = {"num_requests_running": (folder / ".open").exists(), "request_success_total": len(finished)}
                 page = "".join(f'vllm:{name}{{engine="0"}} {float(count)}\n' for name, count in counts.items())
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(page.encode())
-                return
-            models = f'{{"data":[{{"id":"{flags["--served-model-name"]}","owned_by":"vllm"}}]}}'
+            else:
+                page = json.dumps({"data": [{"id": flags["--served-model-name"], "owned_by": "vllm"}]})
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(models.encode())
+            self.wfile.write(page.encode())
             if folder.name == "mortal" and self.path == "/v1/models":
                 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
 

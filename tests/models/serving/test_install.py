@@ -82,28 +82,28 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(lock, "TORCH_CPU_INDEX", there)
+        monkeypatch.setattr(install, "pythons", lambda: [sys.executable])
         yield ordinary
-
-
-@pytest.fixture
-def only_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "pythons", lambda: [sys.executable])
 
 
 def packages(folder: Path) -> set[str]:
     return {path.name.partition("-")[0] for path in folder.glob("lib/python*/site-packages/*.dist-info")} - {"pip"}
 
 
-@pytest.mark.usefixtures("only_this_python")
 def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "venv"
+    tried = tmp_path / "python3.14"
+    tried.write_text("#!/bin/sh\nexit 1\n")
+    tried.chmod(0o755)
+    monkeypatch.setattr(install, "pythons", lambda: [str(tried), sys.executable])
     python = install.interpreter("serve-cpu", folder)
     assert {"engine", "tensors"} <= packages(folder) and "other" not in packages(folder)
     assert "torchvision" not in packages(folder) and image_processing(python) == folder / IMAGES
     assert (folder / IMAGES / "torchvision" / "extension.py").read_text().count("_names.define") == 1
     printed = capsys.readouterr().err
+    assert f"not with {tried}" in printed, "it has no build"
     assert "too" in printed and "✓ installed" in printed, "the second index has the CPU build"
     monkeypatch.setattr(install, "install", lambda *_, **__: pytest.fail("it is installed already"))
     assert install.interpreter("serve-cpu", folder) == python == str(folder / "bin" / "python")
@@ -114,7 +114,6 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("only_this_python")
 @pytest.mark.parametrize(("fault", "reason"), [("missing", "engine==1.0"), ("changed", "HASHES|sha256")])
 def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(
     index: Path, tmp_path: Path, fault: str, reason: str
@@ -128,18 +127,6 @@ def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(
         install.interpreter("serve-gpu", tmp_path / "venv")
     assert "\n" not in str(caught.value) and str(tmp_path / "venv" / "install.log") in str(caught.value)
     assert str(caught.value).endswith("-m pip install vllm`, is used as it is.")
-
-
-@pytest.mark.long
-def test_another_python_is_taken_where_this_one_has_no_build(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tried = tmp_path / "python3.14"
-    tried.write_text("#!/bin/sh\nexit 1\n")
-    tried.chmod(0o755)
-    monkeypatch.setattr(install, "pythons", lambda: [str(tried), sys.executable])
-    install.interpreter("serve-cpu", tmp_path / "venv")
-    assert "engine" in packages(tmp_path / "venv") and f"not with {tried}" in capsys.readouterr().err
 
 
 def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:

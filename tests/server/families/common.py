@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
@@ -140,12 +138,10 @@ def write_weights(
     config: Any,
     tokenizer: PreTrainedTokenizerFast,
     likely: Mapping[str, float],
-    renamed: tuple[str, str] = ("", ""),
 ) -> None:
     """Draw random weights and save them with the configuration.
 
     The model scores `likely` tokens so many times as strongly, so that its texts and thoughts end.
-    `renamed` is a prefix of weights' names, and what published weights have in its place.
     """
     torch.manual_seed(0)
     model = kind(config).to(torch.bfloat16)
@@ -156,8 +152,3 @@ def write_weights(
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(folder)
-    old, new = renamed
-    if old:
-        path = folder / "model.safetensors"
-        weights = {re.sub(f"^{old}", new, name): weight for name, weight in load_file(path).items()}
-        save_file(weights, path, {"format": "pt"})

@@ -2,7 +2,7 @@
 
 .venv-serve/serve-cpu/bin/python tests/server/families/make.py DIRECTORY FAMILY…
 
-Qwen and GLM-4V take images of any size, InternVL cuts them into tiles, Gemma scales them to one.
+Qwen and GLM-4V take images of any size, Idefics3 scales them to one; Whisper takes sound.
 """
 
 from __future__ import annotations
@@ -15,14 +15,10 @@ from typing import Any
 import torch
 from tokenizers import processors
 from transformers import (
-    Gemma3Config,
-    Gemma3ForConditionalGeneration,
     Glm4vConfig,
     Glm4vForConditionalGeneration,
     Idefics3Config,
     Idefics3ForConditionalGeneration,
-    InternVLConfig,
-    InternVLForConditionalGeneration,
     PreTrainedTokenizerFast,
     Qwen3_5MoeConfig,
     Qwen3_5MoeForConditionalGeneration,
@@ -36,7 +32,6 @@ from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from families.common import (
-    GREY,
     LINEAR,
     PROSE,
     TEXT,
@@ -59,11 +54,6 @@ VIDEO = "<|vision_start|><|video_pad|><|vision_end|>"
 IMAGES = "Qwen2VLImageProcessor"
 LIKELY = {'"': 4.0}
 THINKING = {**LIKELY, "</think>": 2.5}
-NEWLINES = ("\n", "\n\n", "\n\n\n", "\n\n\n\n")
-"""Tokens of Gemma that vLLM looks up."""
-TILED = {'"': 6.0}
-SIGLIP = ("vision_tower.", "vision_tower.vision_model.")
-"""How transformers 5 saves a tower of SigLIP, and how published weights have it."""
 
 
 def qwen_tokenizer(folder: Path, thinks: bool = False) -> tuple[PreTrainedTokenizerFast, dict[str, int]]:
@@ -142,68 +132,6 @@ def write_glm4v(folder: Path) -> None:
     write_weights(folder, Glm4vForConditionalGeneration, config, tokenizer, THINKING)
 
 
-def tower(image: int, patch: int) -> dict[str, Any]:
-    """Return the settings of a vision tower for square images."""
-    return {
-        "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "image_size": image, "patch_size": patch,
-    }  # fmt: skip
-
-
-def write_internvl(folder: Path) -> None:
-    """Write a tiny InternVL 3: tiles of 448 px with 256 tokens each, and one of the whole image."""
-    extra = {
-        "start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>",
-        "video_token": "<video>",
-    }  # fmt: skip
-    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", "<IMG_CONTEXT>\n")
-    special = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *extra.values())
-    tokenizer = write_tokenizer(folder, special, template, "<|im_end|>", extra_special_tokens=extra)
-    size = {"height": 448, "width": 448}
-    tiles = {"crop_to_patches": True, "min_patches": 1, "max_patches": 12}
-    write_processors(folder, "InternVL", "GotOcr2ImageProcessor", size=size, **tiles)
-    write_json(
-        folder,
-        video_preprocessor_config={
-            "size": size, "processor_class": "InternVLProcessor", **GREY,
-            "video_processor_type": "InternVLVideoProcessor",
-        },
-        processor_config={"processor_class": "InternVLProcessor", "image_seq_length": 256},
-    )  # fmt: skip
-    config = InternVLConfig(
-        vision_config={**tower(448, 14), "image_size": [448, 448], "patch_size": [14, 14]},
-        text_config=text_settings(tokenizer, model_type="qwen2", num_attention_heads=2),
-        image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
-        tie_word_embeddings=False,
-    )
-    write_weights(folder, InternVLForConditionalGeneration, config, tokenizer, TILED)
-
-
-def write_gemma3(folder: Path) -> None:
-    """Write a tiny Gemma 3: 256 tokens an image of any size."""
-    extra = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
-    special = ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>", *extra.values())
-    template = chat_template("<start_of_turn>ROLE\n", "<end_of_turn>\n", "<start_of_image>")
-    tokenizer = write_tokenizer(
-        folder, special, template, "<end_of_turn>", NEWLINES, bos_token="<bos>", extra_special_tokens=extra
-    )
-    write_processors(folder, "Gemma3", "Gemma3ImageProcessor", size={"height": 896, "width": 896})
-    write_json(folder, processor_config={"processor_class": "Gemma3Processor", "image_seq_length": 256})
-    text = text_settings(tokenizer, model_type="gemma3_text", bos_token_id=tokenizer.bos_token_id, sliding_window=1024)
-    rope = text["rope_parameters"]
-    text["rope_parameters"] = {"sliding_attention": {**rope, "rope_theta": 1e4}, "full_attention": rope}
-    config = Gemma3Config(
-        text_config={**text, "query_pre_attn_scalar": 64},
-        vision_config={**tower(896, 14), "model_type": "siglip_vision_model", "vision_use_head": False},
-        mm_tokens_per_image=256,
-        boi_token_index=tokenizer.convert_tokens_to_ids("<start_of_image>"),
-        eoi_token_index=tokenizer.convert_tokens_to_ids("<end_of_image>"),
-        image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
-        tie_word_embeddings=False,
-    )
-    write_weights(folder, Gemma3ForConditionalGeneration, config, tokenizer, TILED, SIGLIP)
-
-
 def write_idefics3(folder: Path) -> None:
     """Write a tiny Idefics3, which has nano's architecture: 64 tokens an image of 512×512 px."""
     tiles = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
@@ -216,12 +144,16 @@ def write_idefics3(folder: Path) -> None:
         folder, "Idefics3", "Idefics3ImageProcessor", size=size, max_image_size=size, do_image_splitting=False
     )
     write_json(folder, processor_config={"processor_class": "Idefics3Processor", "image_seq_len": 64})
+    vision = {
+        "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "image_size": 512, "patch_size": 32,
+    }  # fmt: skip
     config = Idefics3Config(
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         scale_factor=2,
         pad_token_id=tokenizer.pad_token_id,
         tie_word_embeddings=False,
-        vision_config=tower(512, 32),
+        vision_config=vision,
         text_config=text_settings(
             tokenizer, model_type="llama", bos_token_id=tokenizer.bos_token_id, hidden_size=256, intermediate_size=512
         ),
@@ -289,8 +221,6 @@ WRITERS = {
     "qwen3-vl": write_qwen3_vl,
     "qwen3.5": write_qwen3_5,
     "glm-4.1v-thinking": write_glm4v,
-    "internvl": write_internvl,
-    "gemma-3": write_gemma3,
 }
 
 if __name__ == "__main__":
