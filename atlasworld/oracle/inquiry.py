@@ -111,7 +111,7 @@ def inspect_reply(perception: Perception, call: InspectCall) -> dict[str, Any]:
     question = _question_in(perception, call.query)
     ids = seen(perception, question, call.views) if question else {}
     answer = _answer(perception, question, ids)
-    if call.tells == "found":
+    if call.judgement == "found":
         return {"answer": answer, "found": bool(ids)}
     return {"answer": answer, "confidence": 0.9 if ids else 0.1}
 
