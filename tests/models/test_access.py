@@ -1,7 +1,5 @@
 """Promise 17: a key reaches no message, file or other host; a wrong address is one sentence."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

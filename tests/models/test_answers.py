@@ -1,7 +1,5 @@
 """The answer is found wherever a model of any family puts it, and is never guessed."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable
@@ -42,15 +40,10 @@ WEIGHED = [{"choice": n, "supporting": ["A"] if n == 1 else [], "contradicting":
 CHOSEN = {"reasoning": "It is.", "weighed": WEIGHED, "answer": 1}
 SPAN = {"reasoning": "It is.", "start_s": 12.5, "end_s": 40.0}
 PROBED = {"reasoning": "It is.", "top": [{"cell": 4, "score": 0.8}]}
-REVIEWED = {
-    "reasoning": "Enough.",
-    "choices": [
-        {"choice": 0, "supporting": ["A"], "contradicting": [], "sufficient": True},
-        {"choice": 1, "supporting": [], "contradicting": ["B"], "sufficient": False},
-    ],
-    "erase": [],
-    "conclusion": {"action": "final_decision", "looked_for_to_contradict": "A goal.", "supporting": ["A"]},
-}
+
+
+class Verdict(BaseModel):
+    is_enough: bool
 
 
 def said(text: str, reasoning: str = "", *, is_cut_off: bool = False) -> Completion:
@@ -71,20 +64,17 @@ def js(value: object) -> str:
 
 
 READABLE: dict[str, tuple[str, Schema, Any]] = {
-    "Hunyuan: tags with a suffix": (f"<think:opensource>Hm.</think:opensource>{Z}", STEP, ZOOM),
     "LaTeX: escaped braces": (f"$\\boxed{{{Z.replace('{', chr(92) + '{').replace('}', chr(92) + '}')}}}$", STEP, ZOOM),
     "a string": (js(Z), STEP, ZOOM),
     "JavaScript": ('{thought: "Hm", action: {action: "zoom", cell: 3}}', STEP, {**ZOOM, "thought": "Hm"}),
     "Gemma 4's quotes": ('{"search_task":<|"|>A {red}<|"|>}', schemas.TaskAnswer, {"search_task": "A {red}"}),
-    "a lone surrogate": ('{"search_task":"a\\ud800"}', schemas.TaskAnswer, {"search_task": "a?"}),
-    "the schema, filled in": (js({"type": "object", "properties": ZOOM, "required": ["thought"]}), STEP, ZOOM),
     "fields of its own": (js({**ZOOM, "confidence": 0.9, "action": {**ZOOM["action"], "why": "?"}}), STEP, ZOOM),  # type: ignore[dict-item]
     "an action in capitals": (Z.replace("zoom", " ZOOM "), STEP, ZOOM),
     "a cell in a string": (Z.replace("3", '"3"'), STEP, ZOOM),
     "a letter": (js({**CHOSEN, "answer": "B"}), CHOICE, CHOSEN),
     "one label for a list": (js(CHOSEN).replace('["A"]', '" a "'), CHOICE, CHOSEN),
     "a score in a string": (js({**PROBED, "top": {"cell": "4", "score": "0.8"}}), PROBE, PROBED),
-    "truth in a string": (js(REVIEWED).replace("true", '"True"').replace("false", '"false"'), REVIEW, REVIEWED),
+    "truth in a string": ('{"is_enough": "True"}', Verdict, {"is_enough": True}),
 }
 
 UNREADABLE: dict[str, tuple[str, Schema, str]] = {
@@ -94,7 +84,6 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
     "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand' or 'zoom'.* or 'finished' at action.action$"),
     "a span without length": (js({**SPAN, "end_s": 12.5}), WHEN, "end_s must differ"),
-    "not a number": ('{"reasoning":"","start_s":NaN,"end_s":"NaN"}', WHEN, "NaN is not a number|at start_s"),
 }
 
 

@@ -1,7 +1,5 @@
 """No text of an endpoint is parsed for long: parsers are linear, and every text has a limit."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Promise 7 for replies: what a key covers, samples, refresh, and what is never cached."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

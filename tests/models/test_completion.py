@@ -1,7 +1,5 @@
 """A completion is read from every place in which servers put it, in one piece or as a stream."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A client waits as long as an endpoint asks it to, keeps to its rate, and says so once."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

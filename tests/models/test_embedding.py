@@ -1,7 +1,5 @@
 """`ak.Embedder` and `ak.ASR` retry what may pass, refuse any other reply, and are paid for once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Promises 4, 7, 9 and 10 in whole searches against a server that fails at random."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

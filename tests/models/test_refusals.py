@@ -4,8 +4,6 @@ A kind of refusal has one row for each way in which services say it. An endpoint
 field is asked without it from then on, and the user is told once.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext, suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A model is given by its name or address, with options in words; errors are one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A tiny untrained model, and the settings with which it is served."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 `make test-server` serves two of them, `make test-server FAMILIES=all` all.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Native video on vLLM: it sees the frames that were sent, at their times, and no others."""
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.request

@@ -1,7 +1,5 @@
 """A real vLLM server on this machine's CPU, with a tiny untrained model: `make test-server`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

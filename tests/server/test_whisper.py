@@ -1,7 +1,5 @@
 """A real vLLM server with a tiny untrained Whisper: `/v1/audio/transcriptions` as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The families of models that are served in tests: their tiny models, and tokens an image."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -4,8 +4,6 @@ A `Fault` answers one HTTP request, usually badly. A `Draw` chooses a fault at r
 request's body.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

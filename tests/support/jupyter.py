@@ -11,8 +11,6 @@ Loading JupyterLab takes ten seconds of CPU time: all tests share a tab and a ke
 a notebook removes everything it left in them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

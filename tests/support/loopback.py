@@ -5,8 +5,6 @@ plays the faults of a list in order (`Loop.faults`), or random ones by a `FaultP
 address of its own.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """Small media files, encoded on the spot; each frame shows its index in machine-readable blocks."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A call of each kind that the methods make, on fixed input."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

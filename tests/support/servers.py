@@ -1,7 +1,5 @@
 """Processes of servers, and model folders of the stand-in for vLLM (`support.stub_vllm`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import BaseModel

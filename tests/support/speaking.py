@@ -1,7 +1,5 @@
 """Videos that speak in tones, a tone for each word, and a server's answer that hears them."""
 
-from __future__ import annotations
-
 import io
 import time
 import wave

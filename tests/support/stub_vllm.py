@@ -6,8 +6,6 @@ the ids of both processes to `.pids` in that folder. Its counters say that a req
 there is a file `.open` in the folder, and each reading of them adds a character to `.readings`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

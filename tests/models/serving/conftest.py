@@ -1,7 +1,5 @@
 """Fixtures of the server tests, which run a stand-in for vLLM."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

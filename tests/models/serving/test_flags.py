@@ -1,7 +1,5 @@
 """What a server is started with: the name and the memory of a model, and vLLM's command line."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

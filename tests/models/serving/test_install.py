@@ -1,7 +1,5 @@
 """Installing vLLM, with small packages on package indexes of the tests."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import zipfile

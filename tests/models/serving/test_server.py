@@ -1,7 +1,5 @@
 """Starting, stopping and keeping a server: a stand-in for vLLM; tests/server has real ones."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What the tiny models of all families share: a tokenizer, a chat template, random weights."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@
 Qwen and GLM-4V take images of any size, Idefics3 scales them to one; Whisper takes sound.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
