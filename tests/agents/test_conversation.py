@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.model_doubles import Babbler, Counting, Failing, Overruled
+from support.searches import text_of
 
 from atlaskit.agents.budget import Allotment
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall, Turn
@@ -23,7 +24,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import Look
-from atlaskit.models.protocol import MOST_IMAGES, BadReply, Message, ModelError, Refused, Request
+from atlaskit.models.protocol import MOST_IMAGES, BadReply, ModelError, Refused, Request
 from atlaskit.video.subtitles import Line
 from atlasworld import World
 
@@ -52,10 +53,6 @@ def grid_of(request: Request) -> Grid:
     return view.grid
 
 
-def texts(messages: tuple[Message, ...]) -> str:
-    return "\n".join(part for message in messages for part in message.parts if isinstance(part, str))
-
-
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_a_conversation_only_grows_while_the_view_is_the_same(world: World, shared_cache: Cache, seed: int) -> None:
@@ -65,7 +62,7 @@ def test_a_conversation_only_grows_while_the_view_is_the_same(world: World, shar
             assert now.messages[: len(before.messages)] == before.messages
             assert len(now.messages) == len(before.messages) + 2
         else:
-            assert len(now.messages) == 2 and "So far in this stretch" in texts(now.messages)
+            assert len(now.messages) == 2 and "So far in this stretch" in text_of(now)
 
 
 def test_a_conversation_holds_at_most_sixteen_images(world: World, shared_cache: Cache) -> None:
@@ -74,8 +71,8 @@ def test_a_conversation_holds_at_most_sixteen_images(world: World, shared_cache:
     assert max(len(request.images) for request in requests) == MOST_IMAGES
     restarted = requests[MOST_IMAGES]
     assert len(restarted.images) == 3 and grid_of(restarted) == grid_of(requests[0])
-    assert texts(restarted.messages).count("looked closely at") == MOST_IMAGES - 1
-    assert "at full size" in texts(restarted.messages)
+    assert text_of(restarted).count("looked closely at") == MOST_IMAGES - 1
+    assert "at full size" in text_of(restarted)
 
 
 @pytest.mark.parametrize("error", [Refused, BadReply])
@@ -83,7 +80,7 @@ def test_a_rejected_conversation_is_restarted(world: World, shared_cache: Cache,
     """A prompt that is too long would be rejected again. The latest zoomed frame is not lost."""
     requests = explore(world, shared_cache, zooming(4, error("no")), 8)
     assert [len(request.images) for request in requests] == [1, 2, 3, 4, 2, 3, 4, 5]
-    assert texts(requests[4].messages).count("looked closely at") == 3
+    assert text_of(requests[4]).count("looked closely at") == 3
     assert requests[4].images[1] == requests[3].images[3]
 
 
@@ -91,71 +88,59 @@ def test_a_conversation_continues_after_a_failed_call(world: World, shared_cache
     requests = explore(world, shared_cache, zooming(4, ModelError("the network is down")), 6)
     before, after = requests[3].messages, requests[4].messages
     assert after[:-1] == before[:-1] and after[-1].parts[:-1] == before[-1].parts[:-1]
-    ends = [f"ends after {left} more steps" in str(m[-1].parts[-1]) for left, m in ((3, before), (2, after))]
-    assert ends == [True, True], "the failed call costs a step"
+    for left, messages in ((3, before), (2, after)):
+        assert f"ends after {left} more steps" in str(messages[-1].parts[-1]), "the failed call costs a step"
 
 
-def observed(world: World, cache: Cache, zones: DeadZones | None = None, **options: object) -> Observation:
-    atlas = Atlas(world.drawn, k=4, cell=32, cache=cache, **options)  # type: ignore[arg-type]
-    return atlas.observe(atlas.start(dead_zones=zones or DeadZones()))
+def observed(world: World, cache: Cache, zones: DeadZones = DeadZones(), cells: Any = "compact") -> Observation:
+    atlas = Atlas(world.drawn, k=4, cell=32, cache=cache, cells=cells)
+    return atlas.observe(atlas.start(dead_zones=zones))
 
 
-def cell_lines(observation: Observation) -> list[str]:
-    """Return the lines about the cells: the text part right after the view."""
-    parts = GlanceCall(QUESTION, observation).request().messages[1].parts
-    place = next(index for index, part in enumerate(parts) if isinstance(part, View))
-    assert isinstance(parts[place + 1], str)
-    return parts[place + 1].split("\n")  # type: ignore[union-attr]
+GRID = Grid(0.0, 600.0, 4)
+STARTS = st.floats(0, 599.9) | st.sampled_from([cell.start_s for cell in GRID.cells])
 
 
-def with_subtitles(observation: Observation, *lines: Line) -> Observation:
-    return replace(observation, subtitles=lines)
-
-
-STARTS = st.floats(0, 599.9) | st.integers(0, 15).map(lambda cell: cell * 37.5)
-
-
+@pytest.mark.parametrize("cells", ["compact", "full"])
 @given(times=st.lists(st.tuples(STARTS, st.floats(0, 90)), max_size=12), dead=st.sets(st.integers(0, 15)))
 def test_no_subtitle_line_is_lost(
-    world: World, shared_cache: Cache, times: list[tuple[float, float]], dead: set[int]
+    world: World, shared_cache: Cache, times: list[tuple[float, float]], dead: set[int], cells: str
 ) -> None:
     """Each is listed in the first open cell that shows it; in the full form in every such cell."""
-    grid = Grid(0.0, 600.0, 4)
-    zones = DeadZones()
-    for cell in dead:
-        zones = zones.add(grid.cells[cell].start_s, grid.cells[cell].end_s)
+    zones = DeadZones().add_all((GRID.cells[cell].start_s, GRID.cells[cell].end_s) for cell in dead)
     lines = [Line(start_s, min(600.0, start_s + span_s), f"line {i}.") for i, (start_s, span_s) in enumerate(times)]
-    for cells in ("compact", "full"):
-        observation = with_subtitles(observed(world, shared_cache, zones, cells=cells), *lines)
-        text, expected = "\n".join(cell_lines(observation)), dict[int, list[Line]]()
-        for line in lines:
-            shown_in = [
-                cell.index
-                for cell in grid.cells
-                if cell.index not in dead
-                and (cell.start_s <= line.start_s < cell.end_s or line.start_s < cell.start_s < line.end_s)
-            ]
-            for index in shown_in if cells == "full" else shown_in[:1]:
-                expected.setdefault(index, []).append(line)
-        assert observation.lines_by_cell() == expected
-        for line in lines:
-            assert text.count(f'"{line.text}"') == sum(line in each for each in expected.values())
+    observation = replace(observed(world, shared_cache, zones, cells), subtitles=tuple(lines))
+    text = text_of(GlanceCall(QUESTION, observation).request())
+    expected = dict[int, list[Line]]()
+    for line in lines:
+        shown_in = []
+        for cell in GRID.cells:
+            is_said = cell.start_s <= line.start_s < cell.end_s or line.start_s < cell.start_s < line.end_s
+            if is_said and cell.index not in dead:
+                shown_in.append(cell.index)
+        if cells == "compact":
+            shown_in = shown_in[:1]
+        for index in shown_in:
+            expected.setdefault(index, []).append(line)
+        assert text.count(f'"{line.text}"') == len(shown_in)
+    assert observation.lines_by_cell() == expected
 
 
 def test_calls_about_one_view_start_with_the_same_messages(world: World, shared_cache: Cache) -> None:
-    observation = observed(world, shared_cache)
-    scratchpad = Scratchpad().add([Evidence(93.75, 75.0, 112.5, "A red circle.", 0.9)])
-    sheet = Sheet(world.drawn, scratchpad, Look(32), cache=shared_cache)
-    probe = ProbeCall(QUESTION, "Find it.", observation, (1, 2), 2, Scratchpad()).request()
-    other = ProbeCall(replace(QUESTION, text="Who is it?"), "Find her.", observation, (1, 2), 2, Scratchpad()).request()
-    glance = GlanceCall(QUESTION, observation).request()
-    review = ReviewCall(QUESTION, "Find it.", sheet, observation, (1, 2)).request()
-    assert probe.messages[0] == glance.messages[0]
-    assert probe.messages[1].parts[:3] == glance.messages[1].parts[:3] == other.messages[1].parts[:3]
-    assert probe.messages[1].parts[3] == other.messages[1].parts[3], "fixed text comes before what varies"
-    assert review.messages[0] == probe.messages[0] and review.messages[1].parts[:3] == probe.messages[1].parts[:3]
-    opening = StepCall(QUESTION, "Find it.", observation, (), 5).request().messages
-    turns = (Turn(observation, 5, "{}", "", Expand(3)), Turn(observation, 4, "{}", "", Backtrack()))
-    later = StepCall(QUESTION, "Find it.", observation, turns, 3, begin=2).request().messages
-    assert "opened 1:52.5" in texts(later)
-    assert opening[1].parts[:6] == later[1].parts[:6]
+    seen = observed(world, shared_cache)
+    pad = Scratchpad().add([Evidence(93.75, 75.0, 112.5, "A red circle.", 0.9)])
+    sheet = Sheet(world.drawn, pad, Look(32), cache=shared_cache)
+    probe = ProbeCall(QUESTION, "Find it.", seen, (1, 2), 2, Scratchpad()).request()
+    for other in (
+        ProbeCall(replace(QUESTION, text="Who is it?"), "Find her.", seen, (1, 2), 2, Scratchpad()).request(),
+        ReviewCall(QUESTION, "Find it.", sheet, seen, (1, 2)).request(),
+        GlanceCall(QUESTION, seen).request(),
+    ):
+        assert other.messages[0] == probe.messages[0] and other.messages[1].parts[:3] == probe.messages[1].parts[:3]
+        if other.step == "probe":
+            assert other.messages[1].parts[3] == probe.messages[1].parts[3], "fixed text comes before what varies"
+    opening = StepCall(QUESTION, "Find it.", seen, (), 5).request()
+    turns = (Turn(seen, 5, "{}", "", Expand(3)), Turn(seen, 4, "{}", "", Backtrack()))
+    later = StepCall(QUESTION, "Find it.", seen, turns, 3, begin=2).request()
+    assert "opened 1:52.5" in text_of(later)
+    assert opening.messages[1].parts[:6] == later.messages[1].parts[:6]
