@@ -44,7 +44,7 @@ def scaled(image: Image.Image, width: int) -> Image.Image:
 def unread(
     picture: View | Sheet, texts: Mapping[int, str], columns: int, width: int, directory: Path
 ) -> dict[int, str]:
-    """Return what is written in the upper strips of cells, by place, and tesseract does not read."""
+    """Return what the upper strips of cells say, by place, and tesseract does not read."""
     image, (cell_width, cell_height) = scaled(picture.image, width), picture.cell_size
     scale, left_over = image.width / picture.size[0], dict(texts)
     for height in HEIGHTS:
