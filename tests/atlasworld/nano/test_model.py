@@ -15,17 +15,13 @@ ONE = ak.Question("When?", kind="when")
 MANY = ak.Question("When?", kind="when", several=True)
 
 
-def test_every_form_of_a_world_is_one(film: World, taught: World, tmp_path: Path) -> None:
+def test_every_form_of_a_world_is_one(film: World, film_file: Path, taught: World, tmp_path: Path) -> None:
     long = aw.world(1, 1500, clip_s=150, directory=tmp_path)
     for video in (film.video, film.drawn, film.stand_in, taught.drawn, long.drawn):
         assert is_world(video), video
     joined = open_video([film.drawn, Flat()])
     assert not is_world(Flat()) and not is_world(joined)
-
-
-def test_a_name_tells_nothing(film: World, film_file: Path) -> None:
-    """A file is known by what made it, not by what it is called."""
-    assert not is_world(open_video(film_file))
+    assert not is_world(open_video(film_file)), "a file is known by what made it, not by what it is called"
 
 
 def test_it_says_what_it_was_not_taught(film: World) -> None:

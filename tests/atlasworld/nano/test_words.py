@@ -51,13 +51,10 @@ def digest(data: bytes) -> str:
 
 def content(request: Request) -> str:
     """Return all that a model gets of a request as text, images as the hash of their bytes."""
-    messages = [
-        [
-            turn.speaker,
-            *(part if isinstance(part, str) else hashlib.sha256(part.jpeg()).hexdigest() for part in turn.parts),
-        ]
-        for turn in request.messages
-    ]
+    messages = []
+    for turn in request.messages:
+        parts = [part if isinstance(part, str) else digest(part.jpeg()) for part in turn.parts]
+        messages.append([turn.speaker, *parts])
     return json.dumps([request.role, request.step, messages, json_schema(request.schema)], sort_keys=True)
 
 
