@@ -50,9 +50,7 @@ def test_an_eye_finds_both_ends_of_what_lasts_as_long_as_it_said(world: World, s
 
 
 def test_a_named_stretch_is_covered_in_the_next_round_exactly(world: World) -> None:
-    eye = Eye([(500, 510)])
-    eye.first = (100.0, 190.0), (300.0, 310.0), (600.0, 590.0)
-    result = looks(world, eye)
+    result = looks(world, Eye([(500, 510)], first=((100.0, 190.0), (300.0, 310.0), (600.0, 590.0))))
     (plan,) = result.trace.of("plan")
     assert plan.wanted_s[:3] == ((100.0, 190.0), (300.0, 310.0), (590.0, 600.0))
     covered = DeadZones().add_all(result.trace.of("look")[0].intervals_s)
@@ -61,13 +59,11 @@ def test_a_named_stretch_is_covered_in_the_next_round_exactly(world: World) -> N
 
 
 def test_what_was_seen_so_finely_is_not_shown_again_and_the_review_is_told(world: World) -> None:
-    eye = Eye([], settled_by="all")
-
     def name_again(request: Request, answer: dict[str, Any]) -> None:
         if request.step == "review" and len(eye.requests) < 12:
             answer["conclusion"] = {"action": "look", "look": [{"start_s": 100.0, "end_s": 356.0}]}
 
-    eye.change = name_again
+    eye = Eye([], settled_by="all", change=name_again)
     result = looks(world, eye)
     told = [request for request in eye.requests if request.step in ("review", "decision")][1]
     assert told.facts.unfollowed[0].reason == "seen"  # type: ignore[attr-defined]
@@ -109,9 +105,7 @@ def test_the_first_is_sought_from_the_start_and_the_last_from_the_end(world: Wor
 
 def test_all_is_gone_through_more_finely_where_nothing_was_found(world: World) -> None:
     """The plan thinks that it lasts longer than it does; the review wants to look on."""
-    eye = Eye([(331.3, 334.2)], lasts_s=9.0)
-    eye.is_stubborn = True
-    result = looks(world, eye)
+    result = looks(world, Eye([(331.3, 334.2)], lasts_s=9.0, is_stubborn=True))
     assert result.stop == "sufficient" and result.interval == pytest.approx((331.3, 334.2), abs=0.2)
 
 
@@ -128,8 +122,7 @@ def test_a_failed_look_is_made_again_and_one_that_always_fails_is_left_out(
             failed += 1
             raise BadReply("no JSON", Usage(calls=1, prompt_tokens=100))
 
-    eye = Eye([(30.0, 35.0)], settled_by="all")
-    eye.change = fail
+    eye = Eye([(30.0, 35.0)], settled_by="all", change=fail)
     result = looks(world, eye, COUNT, SMALL, workers=1)
     assert result.prediction == 1, "the evidence found elsewhere is kept"
     assert (result.explored == 1.0) == is_whole and failed == min(limit, MOST_FAILURES)
@@ -144,18 +137,14 @@ def test_looks_show_fewer_sheets_once_so_many_were_refused(world: World) -> None
             if shown[-1] > 1:
                 raise Refused("at most one image", Usage(calls=1, prompt_tokens=1))
 
-    eye = Eye([(30.0, 35.0)], settled_by="all")
-    eye.change = refuse
+    eye = Eye([(30.0, 35.0)], settled_by="all", change=refuse)
     result = looks(world, eye, COUNT, SMALL, workers=1)
     assert shown[:2] == [4, 2] and set(shown[2:]) == {1} and result.explored == 1.0 and result.prediction == 1
 
 
 @pytest.mark.parametrize("is_hasty", [False, True])
 def test_not_there_is_an_answer_once_all_was_seen(world: World, is_hasty: bool) -> None:
-    eye = Eye([], settled_by="one")
-    eye.is_hasty = is_hasty
-    eye.first = ((20.0, 30.0),)
-    result = looks(world, eye)
+    result = looks(world, Eye([], first=((20.0, 30.0),), is_hasty=is_hasty))
     assert result.prediction == ABSENT and result.answer_in_words == "not there" and not result.without_evidence
     assert result.coverage.is_complete and result.coverage.share(4.0) == 1.0 and result.explored == 1.0
     assert (result.coverage.shortest_event_s or 9) <= 4.0 * 1.25 and "anything that lasts" in result.coverage.text
@@ -195,9 +184,7 @@ def test_a_review_that_answers_is_the_decision_and_cannot_erase_what_it_rests_on
         if conclusion.get("action") == "answer":
             answer["erase"] = conclusion["supporting"][:8]
 
-    eye = Eye([(330.0, 335.0)])
-    eye.change = erase_support
-    result = looks(world, eye)
+    result = looks(world, Eye([(330.0, 335.0)], change=erase_support))
     (decision,) = result.trace.of("decision")
     assert decision.usage == Usage() and result.total.calls == len(result.calls)
     (review,) = result.trace.of("review")

@@ -87,21 +87,16 @@ def taught(**settings: Any) -> Callable[[], ak.Search]:
         ("taught@1f0c was taught prompts with .* and no others", taught(cells="full")),
         ("taught@1f0c was taught prompts with .* and no others", taught(traversal="looks")),
         ('search is "paper", "best" or ak.Search', partial(ak.ask, Flat(), CHOICE, vlm=Babbler(), search="Paper")),
-        ('search is "paper", "best" or ak.Search', partial(ak.ask, Flat(), CHOICE, vlm=Babbler(), search={})),
-        ("workers is a whole number", asking(workers="4")),
         ("workers is a whole number", asking(workers=True)),
         ("budget must be an ak.Budget", asking(budget=200)),
         ("leave `choices` and `kind` out", asking(CHOICE, kind="open")),
         ("leave `choices` and `kind` out", asking(CHOICE, choices=["a", "b"])),
         ("list of texts", asking(choices="abc")),
-        ("list of texts", asking(choices={"a", "b"})),
         ("must be texts", asking(choices=["a", None])),
         ("must be texts", asking(None, choices=["a", "b"])),
         ("calls of a budget must be a positive whole number", partial(ak.Budget, calls=0)),
-        ("calls of a budget must be a positive whole number", partial(ak.Budget, calls=2.5)),
         ("calls of a budget must be a positive whole number", partial(ak.Budget, calls=True)),
         ("seconds of a budget must be a positive number", partial(ak.Budget, seconds=float("nan"))),
-        ("usd and prices of a budget belong together", partial(ak.Budget, usd=1.0)),
         ("usd and prices of a budget belong together", partial(ak.Budget, prices=ak.Prices(prompt=1, completion=1))),
         ("prices of a budget must be ak.Prices", partial(ak.Budget, usd=1.0, prices={"prompt": 1, "completion": 1})),
     ],
@@ -119,14 +114,8 @@ def test_every_setting_is_an_option_of_the_commands() -> None:
     assert all(told[each.name] for each in fields(ak.Search))
     words = "--k 4 --max-depth auto --look-ahead no --max-rounds none --min-span-s 0.5 --scouts none"
     changes = changes_of(parser.parse_args(words.split()))
-    assert changes == {
-        "k": 4,
-        "max_depth": "auto",
-        "look_ahead": False,
-        "max_rounds": None,
-        "min_span_s": 0.5,
-        "scouts": (),
-    }
+    told = {"k": 4, "max_depth": "auto", "look_ahead": False, "max_rounds": None, "min_span_s": 0.5, "scouts": ()}
+    assert changes == told
     with pytest.raises(InputError, match="k is a whole number"):
         changes_of(parser.parse_args(["--k", "many"]))
     options = parser.parse_args(["--traversal", "dfs"])

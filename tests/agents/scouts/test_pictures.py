@@ -11,6 +11,7 @@ import pytest
 from support.stand_ins import Flat
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.scouts import Hints, Sight
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
@@ -22,6 +23,11 @@ from atlasworld.timeline import COLOURS
 
 ENDS = [20.0, 50.0, 90.0, 120.0]
 NAMES = sorted(COLOURS)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> World:
+    return aw.world(3, 120, questions=4, size=(128, 72))
 
 
 class Colours:
@@ -50,19 +56,19 @@ def look(scout: Any, video: Any, text: str, cache: Cache, k: int = 8) -> Hints:
     return hints
 
 
-def test_the_right_cell_is_named_and_each_film_is_looked_at_once(film: World, cache: Cache) -> None:
+def test_the_right_cell_is_named_and_each_film_is_looked_at_once(tiny: World, cache: Cache) -> None:
     model = Colours()
     scout = ak.PictureScout(model)
-    films = films_of(film, ENDS)
-    colour = max(film.script.events, key=lambda each: each.end_s - each.start_s).colour
+    films = films_of(tiny, ENDS)
+    colour = max(tiny.script.events, key=lambda each: each.end_s - each.start_s).colour
     hints = look(scout, films, f"a {colour} thing", cache)
     best = max(hints.by_cell, key=lambda cell: hints.by_cell[cell].score)
     cell = root_grid(films, 0.0, 120.0, 8).cells[best]
-    assert any(cell.overlaps(each.start_s, each.end_s) for each in film.script.events if each.colour == colour)
+    assert any(cell.overlaps(each.start_s, each.end_s) for each in tiny.script.events if each.colour == colour)
     assert films.film_at(cell.start_s).name in hints.by_cell[best].reason
     seen = model.seen
     assert seen > 50 and look(scout, films, f"a {colour} thing", cache) == hints and model.seen == seen
-    grown = films_of(film, [*ENDS[:-1], 100.0, 120.0])
+    grown = films_of(tiny, [*ENDS[:-1], 100.0, 120.0])
     look(scout, grown, "a blue thing", cache, k=4)
     assert seen < model.seen < 2 * seen, "the films before are known"
 
@@ -84,9 +90,9 @@ def test_text_in_the_picture_is_found_by_its_words(cache: Cache) -> None:
     assert set(named) <= {9, 10} and "REFUND DESK" in hints.by_cell[named[0]].reason
 
 
-def test_hints_reach_the_plan(film: World, cache: Cache) -> None:
+def test_hints_reach_the_plan(tiny: World, cache: Cache) -> None:
     search = ak.Search(traversal="looks", cell=32, scouts=[ak.PictureScout(Colours())])
-    result = ak.ask(film.drawn, film.questions[0], vlm=Oracle(film), search=search, cache=cache)
+    result = ak.ask(tiny.drawn, tiny.questions[0], vlm=Oracle(tiny), search=search, cache=cache)
     assert result.settings["scouts"] == ["pictures"] and result.trace.of("scout")[0].hints
 
 
