@@ -1,5 +1,7 @@
 """The coverage of a run is how finely each second was seen, in the tree and by looks."""
 
+from typing import Any
+
 import pytest
 from support.asking import ask
 
@@ -20,11 +22,7 @@ from atlasworld import Oracle, World
     ],
 )
 def test_it_says_what_cannot_have_been_missed(
-    parts: tuple[tuple[float, float, float], ...],
-    share: float,
-    step_s: float | None,
-    shortest_s: float | None,
-    words: str,
+    parts: tuple[Any, ...], share: float, step_s: float | None, shortest_s: float | None, words: str
 ) -> None:
     coverage = Coverage((0.0, 60.0), Seen(parts), goal_s=2.0, is_even=False)
     assert coverage.share(2.0) == share and coverage.step_s == step_s

