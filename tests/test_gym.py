@@ -221,9 +221,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("message", "arguments"), WRONG)
-def test_invalid_tasks_raise_input_errors(
-    world: World, shared_cache: Cache, message: str, arguments: dict[str, Any]
-) -> None:
+def test_invalid_tasks_are_refused(world: World, shared_cache: Cache, message: str, arguments: dict[str, Any]) -> None:
     video = {"video": world.drawn} if "question" in arguments else {}
     with pytest.raises(InputError, match=message):
         AtlasEnv(**{"cache": shared_cache, **video, **arguments})

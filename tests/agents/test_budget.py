@@ -103,9 +103,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("starts_at", [0, 3])
-def test_a_budget_can_limit_seconds(
-    world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch, starts_at: int
-) -> None:
+def test_seconds_can_be_limited(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch, starts_at: int) -> None:
     """A call takes a second. Those in which a server starts are not counted."""
     clock = Clock()
     monkeypatch.setattr("atlaskit.models.protocol.time", clock)

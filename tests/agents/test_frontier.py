@@ -138,9 +138,7 @@ def test_a_beam_limits_each_level_and_widens_at_the_end() -> None:
     edges=st.tuples(st.floats(-100, 40_100), st.floats(-100, 40_100)),
     max_depth=st.integers(0, 4),
 )
-def test_an_interval_becomes_regions_that_cover_it(
-    duration_s: float, k: int, edges: tuple[float, float], max_depth: int
-) -> None:
+def test_regions_cover_an_interval(duration_s: float, k: int, edges: tuple[float, float], max_depth: int) -> None:
     root, can_open = Grid(0.0, duration_s, k), Rules(duration_s, max_depth).can_open
     regions = regions_over(root, *edges, can_open)
     start_s, end_s = max(0.0, edges[0]), min(duration_s, edges[1])

@@ -110,9 +110,7 @@ def test_all_is_gone_through_more_finely_where_nothing_was_found(world: World) -
 
 
 @pytest.mark.parametrize(("limit", "is_whole"), [(1, True), (99, False)])
-def test_a_failed_look_is_made_again_and_one_that_always_fails_is_left_out(
-    world: World, limit: int, is_whole: bool
-) -> None:
+def test_a_failed_look_is_made_again_and_then_left_out(world: World, limit: int, is_whole: bool) -> None:
     failed = 0
 
     def fail(request: Request, answer: dict[str, Any]) -> None:

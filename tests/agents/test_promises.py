@@ -189,9 +189,7 @@ def test_a_model_that_fails_mid_run_leaves_a_result_with_evidence(world: World, 
 
 
 @pytest.mark.parametrize("step", ["probe", "step", "review"])
-def test_a_failure_for_good_ends_the_search_and_the_decision_is_still_tried(
-    world: World, cache: Cache, step: str
-) -> None:
+def test_a_final_failure_ends_the_search_and_a_decision_is_tried(world: World, cache: Cache, step: str) -> None:
     model = failing(world, step, error=FINAL)
     result = search_small(world, of_category(world, "SSS"), model, cache, workers=3, min_rounds=9)
     failures = result.trace.of("failure")

@@ -54,9 +54,7 @@ def test_searches_take_every_action(long_world: World, shared_cache: Cache) -> N
 
 
 @pytest.mark.parametrize(("category", "chosen"), [("S2A", "dfs"), ("SSS", "bfs"), ("SUM", "bfs")])
-def test_the_traversal_is_chosen_from_the_question_alone(
-    long_world: World, cache: Cache, category: str, chosen: str
-) -> None:
+def test_the_question_alone_decides_the_traversal(long_world: World, cache: Cache, category: str, chosen: str) -> None:
     """A summary leaves no choice: it needs what happens in order of time."""
     video = long_world.drawn
     decoded = {"before": video.frames_decoded}
@@ -226,7 +224,7 @@ class TestCustomStrategies:
             ("a list of assignments", lambda cells: cells),
         ],
     )
-    def test_invalid_assignments_raise_input_errors(
+    def test_invalid_assignments_are_refused(
         self, long_world: World, shared_cache: Cache, message: str, assign: Any
     ) -> None:
         def invalid(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:

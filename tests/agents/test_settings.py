@@ -152,8 +152,6 @@ def test_a_model_that_was_not_taught_a_video_warns_once(method: str, options: di
         ("x", {"fit": "stretch"}, "stretch", None),
     ],
 )
-def test_cells_suit_the_model_unless_the_user_chooses(
-    name: str, given: dict[str, Any], fit: str, patch: int | None
-) -> None:
+def test_cells_suit_the_model(name: str, given: dict[str, Any], fit: str, patch: int | None) -> None:
     run = ask(Flat(), CHOICE, vlm=named(name), cache=Cache(None), cell=64, budget=ak.Budget(calls=2), **given)
     assert (run.settings["fit"], run.settings.get("patch")) == (fit, patch)

@@ -58,9 +58,7 @@ def test_the_words_reach_the_model_and_its_answer_is_put_in_order(world: World, 
     ("method", "settings"),
     [("uniform", {}), ("captions", {"clip_s": 300.0}), ("composite", {"search": ak.Search(cell=32)})],
 )
-def test_methods_answer_with_several_intervals(
-    method: str, settings: dict[str, Any], world: World, cache: Cache
-) -> None:
+def test_methods_answer_with_several(method: str, settings: dict[str, Any], world: World, cache: Cache) -> None:
     model = Overruled(Babbler(2), decision=reversed_and_overlapping)
     result = METHODS[method](world.drawn, SEVERAL, vlm=model, cache=cache, **settings)
     assert result.prediction == ((1.0, 2.0), (20.0, 41.0)) and result.answer == "1.00–2.00 s, 20.00–41.00 s"

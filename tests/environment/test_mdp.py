@@ -117,9 +117,7 @@ def test_no_action_can_name_a_dead_cell() -> None:
     assert legal["add_to_scratchpad"][0] == 3, "the midpoint of cell 2, 23.4 s, is dead"
 
 
-def test_context_scans_stop_at_the_ends_of_the_video_and_dead_zones_are_black(
-    world: World, shared_cache: Cache
-) -> None:
+def test_context_scans_stop_at_the_ends_and_at_dead_zones(world: World, shared_cache: Cache) -> None:
     legal = legal_set(state_of(path=()))
     assert 0 not in legal["investigate_before"] and 63 not in legal["investigate_after"]
     cell = Grid(0.0, 600.0, 8).cells[1]
@@ -172,9 +170,7 @@ def test_invalid_depths_and_regions_are_refused(world: World) -> None:
 
 
 @given(spans_s=st.tuples(st.floats(0, 600), st.floats(0, 600)), step_s=st.floats(0, 60), k=st.integers(2, 8))
-def test_a_stretch_is_a_sheet_that_is_no_finer_than_frames(
-    world: World, spans_s: tuple[float, float], step_s: float, k: int
-) -> None:
+def test_no_sheet_is_finer_than_frames(world: World, spans_s: tuple[float, float], step_s: float, k: int) -> None:
     atlas = Atlas(world.drawn, k=k, cell=32)
     start_s, end_s = sorted(spans_s)
     grid = atlas.over(start_s, end_s, step_s)
@@ -227,9 +223,7 @@ SIGHTS = st.lists(
 
 
 @given(SIGHTS, st.sampled_from([0.5, 1.0, 2.0, 4.0]))
-def test_each_moment_has_the_finest_step_at_which_it_was_shown(
-    sights: list[tuple[int, int, float]], step_s: float
-) -> None:
+def test_a_moment_has_the_finest_step_that_showed_it(sights: list[tuple[int, int, float]], step_s: float) -> None:
     seen = Seen()
     for start_s, length_s, step in sights:
         seen = seen.add(float(start_s), float(start_s + length_s), step)

@@ -20,6 +20,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlasworld import Oracle, World
 
+Recorded = tuple[Result, Cache]
 SMALL: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
 
 
@@ -30,7 +31,7 @@ def made(film: World, cache: Cache, number: int = 0, vlm: Any = None, **options:
 
 
 @pytest.fixture(scope="module")
-def recorded(film: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Cache]:
+def recorded(film: World, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """A run on a video with subtitles, sampled at keyframes, and its cache."""
     cache = Cache(tmp_path_factory.mktemp("recorded"))
     return made(film, cache, vlm=Looking(Oracle(film, miss=0.2)), sampling="keyframe"), cache
@@ -62,9 +63,7 @@ def replies_in(cache: Cache) -> list[str]:
     return [entry.key for entry in cache.entries() if kind_of(entry.key) == "reply"]
 
 
-def test_a_run_is_replayed_from_its_recording(
-    recorded: tuple[Result, Cache], film: World, file: Path, other: Cache
-) -> None:
+def test_a_run_is_replayed_from_its_recording(recorded: Recorded, film: World, file: Path, other: Cache) -> None:
     """Images are drawn again, where the video is at hand."""
     result, cache = recorded
     packed = export(file, result, cache=cache)
@@ -76,9 +75,7 @@ def test_a_run_is_replayed_from_its_recording(
     assert sum(import_(file, cache=other).values()) == 0
 
 
-def test_without_a_run_everything_but_images_is_packed(
-    recorded: tuple[Result, Cache], film: World, file: Path, other: Cache
-) -> None:
+def test_without_a_run_all_but_images_is_packed(recorded: Recorded, film: World, file: Path, other: Cache) -> None:
     result, cache = recorded
     cache.put_json(SERVED.key(address="http://127.0.0.1:8000/v1"), "a model")  # describes this machine only
     assert {"served", "tile", "view", "sheet"}.isdisjoint(export(file, cache=cache))
@@ -105,9 +102,7 @@ def test_merging_keeps_the_entries_of_the_cache(film: World, tmp_path: Path) -> 
     export(tmp_path / "both.jsonl.xz", results, cache=both)
 
 
-def test_an_export_that_fails_is_one_sentence(
-    recorded: tuple[Result, Cache], tmp_path: Path, file: Path, other: Cache
-) -> None:
+def test_an_export_that_fails_is_told(recorded: Recorded, tmp_path: Path, file: Path, other: Cache) -> None:
     result, cache = recorded
     (tmp_path / "text.json").write_text("Dear reader")
     for error, sentence, path, run, source in (
@@ -191,9 +186,7 @@ def test_a_run_whose_replies_were_replaced_is_not_exported(film: World, file: Pa
     export(file, second, cache=cache)
 
 
-def test_a_run_with_failed_calls_is_replayed_with_its_failures(
-    film: World, file: Path, cache: Cache, other: Cache
-) -> None:
+def test_failed_calls_are_replayed_as_failures(film: World, file: Path, cache: Cache, other: Cache) -> None:
     flaky = Flaky(Oracle(film, miss=0.2), 0.6, steps=("step", "review", "probe"))
     result = made(film, cache, vlm=flaky)
     assert flaky.failed and result.trace.of("failure")

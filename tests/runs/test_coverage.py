@@ -21,7 +21,7 @@ from atlasworld import Oracle, World
         (((0.0, 30.0, 2.0),), 0.5, None, None, "0:30.0 of 1:00.0 at 2 s or finer"),
     ],
 )
-def test_it_says_what_cannot_have_been_missed(
+def test_it_says_what_cannot_be_missed(
     parts: tuple[Any, ...], share: float, step_s: float | None, shortest_s: float | None, words: str
 ) -> None:
     coverage = Coverage((0.0, 60.0), Seen(parts), goal_s=2.0, is_even=False)

@@ -88,9 +88,7 @@ def test_clips_are_cut_right_to_a_frame(tmp_path: Path) -> None:
         ak.export(stretches, tmp_path / "cut.csv", clips=tmp_path / "none")
 
 
-def test_the_shell_exports_results_notes_and_files(
-    answered: Result, in_tmp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_shell_exports_all_of_it(answered: Result, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answered.save("result.json")
     film = make_video(in_tmp / "film.mp4", frames=50)
     (in_tmp / "coded.csv").write_text("start,end,label\n0.2,1.2,fox\n")

@@ -272,9 +272,7 @@ def test_unreadable_and_unwritable_files(tmp_path: Path) -> None:
     assert Trace.load(path) == Trace()
 
 
-def test_the_schema_and_the_example_in_the_docs_are_current(
-    world: World, eventful: Trace, in_tmp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_docs_are_current(world: World, eventful: Trace, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((DOCS / "trace.schema.json").read_text()) == schema(), "docs/trace.md says how to regenerate it"
     (code,) = re.findall(r"```python\n(.+?)```", (DOCS / "trace.md").read_text(), re.DOTALL)
     opening = 'video = ak.open_video("match.mp4")'

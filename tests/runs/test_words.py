@@ -72,9 +72,7 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(answered
 @pytest.mark.parametrize(
     ("method", "options"), [("video-rlm", {"search": ak.Search(max_depth=0)}), ("uniform", {}), ("composite", {})]
 )
-def test_an_answer_without_evidence_says_so(
-    method: str, options: dict[str, Any], world: World, shared_cache: Cache
-) -> None:
+def test_it_says_that_evidence_lacks(method: str, options: dict[str, Any], world: World, shared_cache: Cache) -> None:
     def cite_nothing(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
         return {name: [] if name == "supporting" else value for name, value in answer.items()}
 

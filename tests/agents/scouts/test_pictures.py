@@ -96,9 +96,7 @@ def test_hints_reach_the_plan(tiny: World, cache: Cache) -> None:
     assert result.settings["scouts"] == ["pictures"] and result.trace.of("scout")[0].hints
 
 
-def test_a_model_of_another_form_is_refused_and_a_package_that_lacks_is_named(
-    cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_form_and_a_missing_package_are_told(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     class Wrong(Colours):
         def pictures(self, pictures: Sequence[Pixels]) -> np.ndarray:
             return np.zeros(3, np.float32)
