@@ -89,7 +89,7 @@ def test_vector_environment_with_drawn_worlds() -> None:
         pictures, info = envs.reset(seed=4)
         assert pictures.shape == (2, 128, 128, 3) and not np.array_equal(*pictures)
         assert info["cell_mask"].shape == (2, 8, 4) and len(set(info["question"])) == 2
-        for _ in range(20):
+        for _ in range(5):
             masks = envs.call("action_masks")
             legal = [envs.single_action_space.sample(mask.astype(np.int8)) for mask in masks]
             _, rewards, ends, cuts, info = envs.step(np.array(legal))

@@ -20,9 +20,13 @@ from atlaskit.models.protocol import Model, ModelError, Refused, Request, Unreac
 from atlaskit.runs.events import Event
 from atlasworld import Oracle, World
 
-KINDS = ("open", "when", "count", "summary")
 SEARCHES = st.fixed_dictionaries(
-    {"workers": st.integers(1, 16), "traversal": st.sampled_from(["auto", "dfs", "bfs", "beam", "looks"])},
+    {
+        "workers": st.integers(1, 16),
+        "traversal": st.sampled_from(["auto", "dfs", "bfs", "beam", "looks"]),
+        "max_depth": st.integers(0, 3),
+        "min_rounds": st.integers(1, 4),
+    },
     optional={
         "votes": st.integers(2, 4),
         "scouts": st.just(("words",)),
@@ -32,7 +36,16 @@ SEARCHES = st.fixed_dictionaries(
 LIMITS = {"calls": st.integers(1, 60), "tokens": st.integers(1, 80_000), "effective_tokens": st.integers(1, 80_000)}
 BUDGETS = st.fixed_dictionaries({}, optional=LIMITS).map(lambda given: Budget(**given or {"calls": 60}))
 BUDGETS |= st.floats(0.001, 0.1).map(lambda usd: Budget(usd=usd, prices=Prices(prompt=1, completion=5)))
-QUESTIONS = st.sampled_from([CHOICE, *(Question("What about it?", kind=kind) for kind in KINDS)])
+QUESTIONS = st.sampled_from(
+    [
+        CHOICE,
+        Question("What about it?", kind="open"),
+        Question("When is it?", kind="when"),
+        Question("When is it?", kind="when", several=True),
+        Question("How often?", kind="count"),
+        Question("What happens?", kind="summary"),
+    ]
+)
 
 
 def test_a_replay_makes_no_calls_decodes_nothing_and_has_the_same_bytes(film: World, cache: Cache) -> None:
@@ -55,7 +68,7 @@ def test_a_replay_makes_no_calls_decodes_nothing_and_has_the_same_bytes(film: Wo
 ERRORS = st.sampled_from([0.0, 0.2, 0.6])
 
 
-@settings(max_examples=20)
+@settings(max_examples=16)
 @given(st.data(), st.integers(0, 10**6), SEARCHES)
 def test_the_result_does_not_depend_on_threads_or_timing(
     small_world: World, data: st.DataObject, seed: int, options: dict[str, Any]
@@ -63,7 +76,7 @@ def test_the_result_does_not_depend_on_threads_or_timing(
     """Promises 4, 8 and 10, with nonsense, and with sensible answers, which make progress."""
     model: Model = Babbler(seed)
     question, budget = data.draw(QUESTIONS), Budget(calls=40)
-    options |= {"steps": 5, "max_depth": 3}
+    options |= {"steps": 5}
     if data.draw(st.booleans()):
         model = Oracle(small_world, data.draw(ERRORS), data.draw(ERRORS), seed)
         question = data.draw(st.sampled_from(small_world.questions))
@@ -76,26 +89,19 @@ def test_the_result_does_not_depend_on_threads_or_timing(
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10**6), BUDGETS, ERRORS, st.integers(0, 3), st.integers(1, 4), QUESTIONS, SEARCHES)
+@given(st.integers(0, 10**6), BUDGETS, ERRORS, QUESTIONS, SEARCHES)
 def test_promises_hold_whatever_a_model_answers(
-    small_world: World,
-    seed: int,
-    budget: Budget,
-    rate: float,
-    max_depth: int,
-    min_rounds: int,
-    question: Question,
-    options: dict[str, Any],
+    small_world: World, seed: int, budget: Budget, rate: float, question: Question, options: dict[str, Any]
 ) -> None:
     """Promises 4, 9 and 10, with nonsense, failures and any budget."""
     model = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
-    options |= {"max_depth": max_depth, "min_rounds": min_rounds, "steps": 5, "max_rounds": 6}
+    options |= {"steps": 5, "max_rounds": 6}
     result = search_small(small_world, question, model, Cache(None), budget=budget, **options)
     check_all(result, budget, options["workers"])
     if model.failed == 0 and budget.tokens is budget.effective_tokens is budget.usd is None:
         assert result.prediction is not None, "a call is always reserved for the decision"
     rounds = result.rounds + (result.settings["traversal"] == "looks")  # its plan counts
-    assert result.stop != "sufficient" or rounds >= min_rounds
+    assert result.stop != "sufficient" or rounds >= options["min_rounds"]
 
 
 def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache) -> None:

@@ -4,10 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.faults import failing, sending
 from support.loopback import Loop
 from support.media import make_video
@@ -16,7 +13,6 @@ from support.speaking import RATE, WORD_S, WORDS, speaking_video, transcription,
 import atlaskit as ak
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError
 from atlaskit.models.protocol import Refused
-from atlaskit.video.sound import Block, cut_at_pauses
 from atlaskit.video.subtitles import Subtitles
 
 Transcribe = Callable[..., Subtitles]
@@ -122,24 +118,3 @@ def test_wrong_arguments_give_one_sentence(transcribe: Transcribe, loop: Loop) -
     with pytest.raises(Unrecorded):
         transcribe(path, replay=True)
     assert not loop.bodies
-
-
-PARTS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 9 * RATE)), min_size=1, max_size=8)
-
-
-@settings(max_examples=40, deadline=None)
-@given(PARTS, st.sampled_from([2.0, 5.0, 30.0]))
-def test_chunks_are_every_sample_once(parts: list[tuple[int, int]], longest_s: float) -> None:
-    rng = np.random.default_rng(0)
-    blocks, first = [], 0
-    for loudness, length in parts:
-        blocks.append(Block(first, rng.integers(-(2**loudness), 2**loudness, length, np.int16)))
-        first += length
-    chunks = list(cut_at_pauses(iter(blocks), longest_s))
-    cut, whole = (np.concatenate([each.samples for each in parts]) for parts in (chunks, blocks))
-    assert np.array_equal(cut, whole)
-    at = 0
-    for chunk in chunks:
-        assert chunk.first == at and len(chunk.samples) > 0
-        assert chunk.is_silent or len(chunk.samples) <= longest_s * RATE + 320
-        at += len(chunk.samples)

@@ -45,7 +45,7 @@ def test_an_answer_must_fit_its_kind(kind, choices, good, bad) -> None:  # type:
     for answer in good:
         question = Question("What?", choices, kind, answer=answer)
         assert question.score(answer) == 1.0 and question.is_right(answer) and question.score(None) == 0.0
-        assert Question.from_json(question.to_json()) == question
+        assert Question.from_json(json.loads(json.dumps(question.to_json()))) == question
     for answer in bad:
         with pytest.raises(InputError, match="The answer to a question of kind"):
             Question("What?", choices, kind, answer=answer)
@@ -151,10 +151,7 @@ def test_nothing_is_an_answer(kind: Any) -> None:
         Question("How many?", kind="count", answer=ABSENT)
 
 
-def test_json_round_trips_and_leaves_other_questions_as_they_were() -> None:
-    question = Question("When?", kind="when", answer=TWO, positions_s=TWO)
-    row = json.loads(json.dumps(question.to_json()))
-    assert row["several"] is True and Question.from_json(row) == question
+def test_json_leaves_other_questions_as_they_were_and_a_nested_one_is_refused() -> None:
     assert "several" not in Question("When?", kind="when", answer=(1.0, 2.0)).to_json()
     nested: Any = 0.0
     for _ in range(400):

@@ -71,16 +71,6 @@ def test_scenes_end_where_the_scene_of_the_video_does(short: World, cache: Cache
     assert 1 < len(changes) < 19 and changes == {end_s for _, end_s in spans[:-1]}
 
 
-def test_a_scene_has_a_bounded_length(short: World, cache: Cache) -> None:
-    always = Overruled(Oracle(short), continues=lambda request, answer: {**answer, "continues": True})
-    oracle = Counting(Oracle(short))
-    always.model = oracle
-    mapreduce(short.drawn, short.questions[0], vlm=always, cache=cache, size=32, longest=8)
-    (read,) = oracle.of(MapCall)
-    lengths = [item.end_s - item.start_s for sheet in read.sheets for item in sheet.scratchpad]
-    assert lengths == pytest.approx([80, 80, 40])
-
-
 SUBJECTS = st.sampled_from([("circle", "red"), ("circle", "blue"), ("star", "red"), ("star", "blue")])
 
 
