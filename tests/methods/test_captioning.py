@@ -15,7 +15,6 @@ from support.stand_ins import Flat
 import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
-from atlaskit.environment.question import Question
 from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.baselines import videoagent, videotree
 from atlaskit.methods.records import StillCall
@@ -25,8 +24,6 @@ from atlaskit.methods.videotree import MOST_FRAMES, Cluster, RelevanceCall, Simi
 from atlaskit.models.protocol import Request
 from atlaskit.video.readers import Pixels
 from atlasworld import World
-
-WHAT = Question("What is seen?", kind="open")
 
 
 def judging(world: World, judgement: dict[str, Any], cell: int = 3) -> Any:
