@@ -32,7 +32,8 @@ from atlasworld import World
 
 QUESTION = Question("What is it?", ("a circle", "a square", "a star"))
 ASKED = {"What is it?", "0: a circle", "1: a square", "2: a star"}
-SHEET = ASKED | {"4×4", "hatched and without a number: 0.", '"Hello there"'}
+CELLS = "A sheet of 4×4 cells of the video, 0:00.0–10:00.0 (0–600 s). Cell n starts at 0 + 37.5 n s"
+SHEET = ASKED | {CELLS, "hatched and without a number: 0.", '1: "Hello there" [40.0–42.0 s]'}
 KEPT = {"[A] A red circle.", "1:33.7 (93.75 s)", "confidence 0.9"}
 AIM = SHEET | KEPT | {"What to look for: Find it."}
 MOVES = {
@@ -167,6 +168,7 @@ def test_a_conversation_only_grows_while_the_view_is_the_same(world: World, shar
 def test_a_conversation_holds_at_most_sixteen_images(world: World, shared_cache: Cache) -> None:
     """It is restarted at the limit. The latest zoomed frame is in the new conversation too."""
     requests = explore(world, shared_cache, zooming(), MOST_IMAGES + 4)
+    assert "Cell n starts at 112.5 + 2.34375 n s" in text_of(requests[0])
     assert max(len(request.images) for request in requests) == MOST_IMAGES
     restarted = requests[MOST_IMAGES]
     assert len(restarted.images) == 3 and grid_of(restarted) == grid_of(requests[0])
@@ -240,4 +242,5 @@ def test_calls_about_one_view_start_with_the_same_messages(world: World, shared_
     turns = (Turn(seen, 5, "{}", "", Expand(3)), Turn(seen, 4, "{}", "", Backtrack()))
     later = StepCall(QUESTION, "Find it.", seen, turns, 3, begin=2).request()
     assert "opened 1:52.5" in text_of(later)
+    assert "Cells of this sheet that you opened before, which may hold more: 3." in text_of(later)
     assert opening.messages[1].parts[:6] == later.messages[1].parts[:6]
