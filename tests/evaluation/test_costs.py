@@ -30,7 +30,7 @@ def row(**values: Any) -> dict[str, Any]:
 
 
 def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache: Cache) -> None:
-    how: dict[str, Any] = {"vlm": aw.Oracle, "cache": cache, "progress": False}
+    how: dict[str, Any] = {"vlm": ak.scaling.delayed(aw.Oracle, 0.01), "cache": cache, "progress": False}
     table = evaluate(cases, "retrieval", size=32, prices=ak.Prices(prompt=1, completion=4), **how)
     assert (table["video_calls"] == 6).all() and (table["calls"] == 7).all()
     assert (table["question_tokens"] + table["video_tokens"] == table["tokens"]).all()
@@ -44,6 +44,10 @@ def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache:
     assert (found["questions"], found["videos"], found["video_calls"], found["question_calls"]) == (6, 2, 6, 1)
     assert found["tokens"] == (table["question_tokens"].sum() + once["video_tokens"].sum()) / 6
     assert found["usd"] == pytest.approx(found["question_usd"] + found["video_usd"] / 3)
+    assert found["image_tokens"] + found["text_tokens"] + found["completion_tokens"] == pytest.approx(found["tokens"])
+    of_question = (table["image_tokens"] - table["video_image_tokens"]).mean()
+    assert found["image_tokens"] == pytest.approx(of_question + once["video_image_tokens"].sum() / 6)
+    assert found["model_seconds"] >= 0.01 and found["queue_seconds"] == 0
 
 
 def test_a_video_counts_once_whatever_its_questions_needed() -> None:
@@ -77,18 +81,6 @@ def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> No
     by_seed = statistics.comparison(tables, to="blind", by="seed")
     assert by_seed[["method", "seed"]].to_numpy().tolist() == [[name, seed] for name in tables for seed in (1, 2)]
     assert by_seed["video_tokens"].gt(0).tolist() == [False, False, True, True]
-
-
-def test_every_cost_of_a_question_is_a_column(cases: tuple[Case, ...]) -> None:
-    """Tokens of images, text, replies and the prefix cache; seconds of model and waiting."""
-    vlm = ak.scaling.delayed(aw.Oracle, 0.01)
-    rows = ak.evaluate(cases[:2], "captions", vlm=vlm, cache=ak.Cache(None), progress=False)
-    (cost,) = statistics.costs(rows).to_dict("records")
-    assert cost["image_tokens"] + cost["text_tokens"] + cost["completion_tokens"] == pytest.approx(cost["tokens"])
-    shared = rows["video_image_tokens"].max() / len(rows)
-    own = (rows["image_tokens"] - rows["video_image_tokens"]).mean()
-    assert cost["image_tokens"] == pytest.approx(own + shared), "the video's part is shared by its questions"
-    assert cost["model_seconds"] >= 0.01 and cost["queue_seconds"] == 0
 
 
 def test_seconds_of_decoding_are_measured_apart(film: World, cache: Cache) -> None:

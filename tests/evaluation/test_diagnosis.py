@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from support.asking import ask, evaluate, failures
@@ -39,9 +40,16 @@ def right(world: World, cache: Cache) -> Result:
     return run(world, cache, next(question for question in world.questions if question.category == "S2O"))
 
 
-def test_a_right_answer_has_no_failure_mode(right: Result, cache: Cache) -> None:
+def test_a_right_answer_has_no_failure_mode_and_a_diagnosis_needs_the_truth(right: Result, cache: Cache) -> None:
     assert diagnose(right, cache) == Diagnosis((), (), (), False, False, "")
     assert str(diagnose(right, cache)) == "right: all moments that matter were kept"
+    unknown: list[tuple[dict[str, Any], str]] = [
+        ({"answer": None}, "what the answer is"),
+        ({"positions_s": ()}, "where the answer is"),
+    ]
+    for changes, message in unknown:
+        with pytest.raises(InputError, match=message):
+            diagnose(replace(right, question=replace(right.question, **changes)), cache)
 
 
 def test_each_mode_is_a_rule(right: Result, cache: Cache) -> None:
@@ -73,10 +81,9 @@ def test_the_answer_of_a_misleading_subtitle_is_text_latching(world: World, cach
     modes = {}
     for number, choice in enumerate(question.choices):
         if number != question.answer:
-            modes[choice.removeprefix("an ").removeprefix("a ")] = diagnose(
-                replace(result, prediction=number), cache
-            ).mode
-    misled = next(words for words in modes if words in spoken.casefold())
+            thing = choice.removeprefix("an ").removeprefix("a ")
+            modes[thing] = diagnose(replace(result, prediction=number), cache).mode
+    misled = next(thing for thing in modes if thing in spoken.casefold())
     assert modes.pop(misled) == "text latching"
     assert set(modes.values()) == {"judgement"}
 
@@ -95,9 +102,3 @@ def test_failures_match_the_evaluation_and_make_no_further_call(world: World, ca
     for failure in found:
         assert len(failure.kept.scratchpad) <= MOST_SHOWN
         assert len(failure.truth.scratchpad) == len(set(failure.result.question.positions_s))
-
-
-def test_a_diagnosis_needs_the_truth(right: Result, cache: Cache) -> None:
-    for unknown, message in (({"answer": None}, "what the answer is"), ({"positions_s": ()}, "where the answer is")):
-        with pytest.raises(InputError, match=message):
-            diagnose(replace(right, question=replace(right.question, **unknown)), cache)  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,7 +10,6 @@ from support.asking import by_workers, evaluate
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.evaluation.intervals import interval
@@ -30,10 +28,6 @@ ROWS = pd.DataFrame([{**ROW, "video_tokens": 0, "seconds": 2.0, "right": True, "
 @pytest.fixture(scope="module")
 def world() -> World:
     return aw.world(1, 60, questions=2, size=(160, 90))
-
-
-def ask(world: World, **settings: Any) -> object:
-    return ak.baselines.retrieval(world.drawn, "What?", vlm=aw.Oracle(world), cache=Cache(None), **settings)
 
 
 MISTAKES: list[tuple[Callable[[World], object], str]] = [
@@ -56,7 +50,12 @@ MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: statistics.comparison({"m": ROWS}), "no table of 'video-rlm' to compare with; there are m"),
     (lambda world: statistics.comparison({"video-rlm": ROWS, "m": ROWS.assign(id="2")}), "the same questions"),
     (lambda world: statistics.comparison({"video-rlm": ROWS}, by="seed"), "lacks the column 'seed'"),
-    (lambda world: ask(world, search="vectors"), 'search must be "words", "paraphrases" or an ak.Embedder'),
+    (
+        lambda world: ak.baselines.retrieval(world.drawn, "What?", vlm=aw.Oracle(world), search="vectors"),
+        'search must be "words", "paraphrases" or an ak.Embedder',
+    ),
+    (lambda world: evaluate(world.cases(), "uniform", vlm=aw.Oracle, frame=3), "no setting 'frame'; it has frames"),
+    (lambda world: ak.evaluate(world.cases(), vlm=aw.Oracle, k=3), "video-rlm has no setting 'k'; it has .*search"),
     (lambda world: evaluate(world.cases(), vlm=aw.Oracle, prices={"prompt": 1}), "prices must be ak.Prices"),
     (lambda world: evaluate([], vlm=aw.Oracle), "no questions to ask"),
     (lambda world: evaluate(world.cases(), "guess", vlm=aw.Oracle), "method must be video-rlm"),

@@ -1,6 +1,7 @@
 """Promise: a refused request changes no number, and a lost call is visible in its row."""
 
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,11 @@ import pandas as pd
 import pytest
 from support.asking import OF_THE_RUN
 from support.chat_requests import identity
-from support.faults import Fault, fitting_answer, saying, sending
+from support.faults import Fault, failing, fitting_answer, saying, sending
 from support.loopback import loopback
 
 import atlaskit as ak
 import atlasworld as aw
-from atlaskit.benchmarks.case import Case
 from atlasworld import World
 
 
@@ -22,18 +22,15 @@ class Limited:
 
     def __init__(self, refusals: int, status: int) -> None:
         self.refusals, self.status = refusals, status
-        self.refused: dict[str, int] = {}
+        self.asked = Counter[str]()
         self.lock = threading.Lock()
 
     def __call__(self, body: dict[str, Any]) -> Fault:
         """Return the answer to a request."""
-        key = identity(body)
         with self.lock:
-            seen = self.refused.get(key, 0)
-            self.refused[key] = seen + 1
-        if seen < self.refusals:
-            return sending({"error": {"message": "Too many requests"}}, self.status)
-        return saying(fitting_answer(body))
+            self.asked[identity(body)] += 1
+            is_refused = self.asked[identity(body)] <= self.refusals
+        return failing(self.status) if is_refused else saying(fitting_answer(body))
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +38,12 @@ def world() -> World:
     return aw.world(5, 120, questions=2, size=(160, 90))
 
 
-def table_of(world: World, folder: Path, answer: Any, *, parallel: int) -> pd.DataFrame:
-    cases = [Case(question, world.drawn.name, lambda: world.drawn) for question in world.questions]
+def table_of(world: World, folder: Path, answer: Any, *, parallel: int = 1) -> pd.DataFrame:
     settings: dict[str, Any] = {"search": "paper", "workers": 2, "budget": ak.Budget(calls=12)}
     with loopback() as server:
         server.answer = answer
-        vlm = ak.VLM(server.url, "loop")
-        return ak.evaluate(cases, vlm=vlm, parallel=parallel, cache=ak.Cache(folder), progress=False, **settings)
+        settings |= {"vlm": ak.VLM(server.url, "loop"), "cache": ak.Cache(folder)}
+        return ak.evaluate(world.cases(drawn=True), parallel=parallel, progress=False, **settings)
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
@@ -56,36 +52,26 @@ def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, parallel: int
 ) -> None:
     monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.005)
-    free = table_of(world, tmp_path / "free", Limited(0, status), parallel=2)
+    free = table_of(world, tmp_path / "free", Limited(0, status))
     limited = Limited(5, status)
     table = table_of(world, tmp_path / "limited", limited, parallel=parallel)
-    assert max(limited.refused.values()) == 6, "more refusals than a call has attempts"
+    assert max(limited.asked.values()) == 6, "more refusals than a call has attempts"
     assert (table["failure"] == "").all()
     of_the_run = [name for name in OF_THE_RUN if name != "calls_paid"]
     pd.testing.assert_frame_equal(table.drop(columns=of_the_run), free.drop(columns=of_the_run))
 
 
-class Losing(Limited):
-    """Answers of a model whose endpoint fails one step of a worker, however often it is asked."""
+def test_a_lost_step_is_visible_in_its_row_and_asked_again(world: World, tmp_path: Path) -> None:
+    lost = dict[str, str]()
 
-    lost = ""
-    is_mended = False
-
-    def __call__(self, body: dict[str, Any]) -> Fault:
-        """Return the answer to a request: the first worker's step fails for good."""
-        key = identity(body)
-        if "AddToScratchpad" in str(body["response_format"]) and not self.is_mended:
-            with self.lock:
-                self.lost = self.lost or key
-            if key == self.lost:
-                return sending({"error": {"message": "The GPU fell off."}}, 500)
+    def losing(body: dict[str, Any]) -> Fault:
+        """Fail one step of a worker, however often it is asked."""
+        is_step = "AddToScratchpad" in str(body["response_format"])
+        if is_step and lost.setdefault("step", identity(body)) == identity(body):
+            return sending({"error": {"message": "The GPU fell off."}}, 500)
         return saying(fitting_answer(body))
 
-
-def test_a_lost_step_is_visible_in_its_row_and_asked_again(world: World, tmp_path: Path) -> None:
-    losing = Losing(0, 500)
-    table = table_of(world, tmp_path, losing, parallel=1)
-    assert losing.lost and any("The GPU fell off" in reason for reason in table["failure"])
+    table = table_of(world, tmp_path, losing)
+    assert any("The GPU fell off" in reason for reason in table["failure"])
     assert not table["prediction"].isna().all(), "the question is answered all the same"
-    losing.is_mended = True
-    assert (table_of(world, tmp_path, losing, parallel=1)["failure"] == "").all()
+    assert (table_of(world, tmp_path, Limited(0, 500))["failure"] == "").all()

@@ -3,6 +3,7 @@
 No test depends on how long anything takes.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,8 @@ def test_a_row_for_each_question_and_number_of_workers(
     table = by_workers(cases, vlm=model, workers=(3, 1, 3), cache=cache, **SMALL)
     assert table["workers"].tolist() == [1, 3] * len(cases)
     assert table["id"].tolist() == [case.question.id for case in cases for _ in range(2)]
-    assert set(table["video"]) == {oracle_world.name}
     assert len(model.calls) == 2 * table["calls"].sum(), "each question runs twice, with calls that are really made"
-    assert (table["frames_decoded"] == 0).all(), (
-        "images rendered in the first run are not rendered while the clock runs"
-    )
+    assert (table["frames_decoded"] == 0).all(), "no image is rendered while the clock runs"
     for row in table.to_dict("records"):
         case = next(case for case in cases if case.question.id == row["id"])
         result = ask(case.opened(), case.question, vlm=model, workers=row["workers"], cell=32, cache=Cache(None))
@@ -55,26 +53,26 @@ def test_a_row_for_each_question_and_number_of_workers(
         assert row["worker_calls"] == sum(call.role == "worker" for call in result.calls)
         assert 0 < row["serial_seconds"] <= row["seconds"]
     assert table.attrs == {"models": [model.name], "settings": {"cell": 32}}
-    assert set(table["processor"]) == {processor()}
 
 
 def test_a_repeated_measurement_makes_no_call_and_is_the_same(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache
 ) -> None:
-    model, options = Counting(aw.Oracle(oracle_world)), {"workers": [1, 2], "budget": ak.Budget(calls=30), **SMALL}
-    first = by_workers(cases, vlm=model, cache=cache, **options)
+    model = Counting(aw.Oracle(oracle_world))
+    run = partial(by_workers, cases[:2], vlm=model, cache=cache, **SMALL)
+    options: dict[str, Any] = {"workers": [1, 2], "budget": ak.Budget(calls=30)}
+    first = run(**options)
     calls = len(model.calls)
-    again = by_workers(cases, vlm=model, cache=cache, **options)
-    assert calls > 0 and len(model.calls) == calls
+    again = run(**options)
+    assert 0 < calls == len(model.calls)
     pd.testing.assert_frame_equal(again, first, check_exact=True)
-    wider = by_workers(cases, vlm=model, cache=cache, **{**options, "workers": [1, 2, 4]})
+    wider = run(**{**options, "workers": [1, 2, 4]})
     assert len(model.calls) == calls + 2 * wider.loc[wider["workers"] == 4, "calls"].sum()
-    pd.testing.assert_frame_equal(
-        wider[wider["workers"] < 4].reset_index(drop=True), first, check_exact=True, check_like=True
-    )
+    before = wider[wider["workers"] < 4].reset_index(drop=True)
+    pd.testing.assert_frame_equal(before, first, check_exact=True, check_like=True)
     for other in ({"steps": 5}, {"budget": ak.Budget(calls=20)}, {"refresh": True}):
         calls = len(model.calls)
-        anew = by_workers(cases, vlm=model, cache=cache, **{**options, **other})
+        anew = run(**{**options, **other})
         assert len(model.calls) == calls + 2 * anew["calls"].sum(), other
 
 
