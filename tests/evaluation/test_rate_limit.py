@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.asking import OF_THE_RUN
 from support.chat_requests import identity
-from support.faults import Fault, failing, fitting_answer, saying, sending
+from support.faults import Fault, fitting_answer, saying, sending
 from support.loopback import loopback
 
 import atlaskit as ak
@@ -30,7 +30,9 @@ class Limited:
         with self.lock:
             self.asked[identity(body)] += 1
             is_refused = self.asked[identity(body)] <= self.refusals
-        return failing(self.status) if is_refused else saying(fitting_answer(body))
+        if is_refused:
+            return sending({"error": {"message": "Too many requests"}}, self.status)
+        return saying(fitting_answer(body))
 
 
 @pytest.fixture(scope="module")
