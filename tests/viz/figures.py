@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -58,17 +58,22 @@ def evaluation(
         models: Models that were asked; without any, the table has no column `model`.
         **constant: Columns that have the same value in every row.
     """
+    given = {"model": models or ("",), "method": methods, "seed": range(worlds), "duration_s": durations_s}
+    rows = crossed(**given, number=range(questions))
     random = np.random.default_rng(0)
-    everything = product(models or ("",), methods, range(worlds), durations_s, range(questions))
-    rows = []
-    for model, method, seed, duration_s, number in everything:
-        tokens = float(random.lognormal(10.5, 0.8))
-        row = {"id": f"{seed}-{number}", "video": f"{seed} {duration_s}", "seed": seed, "method": method}
-        row |= {"duration_s": duration_s, "score": float(random.random() < 0.7), "tokens": tokens}
-        row |= {"positions": int(random.integers(0, 5)), "master_tokens": 0.3 * tokens, "worker_tokens": 0.7 * tokens}
-        row |= dict.fromkeys(("effective_tokens", "calls", "checks", "rounds", "evidence", "seconds"), 4.0)
-        rows.append({**row, **({"model": model} if model else {}), **constant})
-    return pd.DataFrame(rows)
+    tokens = random.lognormal(10.5, 0.8, len(rows))
+    rows["id"] = rows["seed"].astype(str) + "-" + rows["number"].astype(str)
+    rows["video"] = rows["seed"].astype(str) + " " + rows["duration_s"].astype(str)
+    rows["score"] = (random.random(len(rows)) < 0.7).astype(float)
+    rows["positions"] = random.integers(0, 5, len(rows))
+    rows = rows.assign(tokens=tokens, master_tokens=0.3 * tokens, worker_tokens=0.7 * tokens)
+    rows = rows.assign(**dict.fromkeys(("effective_tokens", "calls", "checks", "rounds", "evidence", "seconds"), 4.0))
+    return rows.drop(columns=[] if models else "model").assign(**constant)
+
+
+def crossed(**columns: Sequence[Any]) -> pd.DataFrame:
+    """Return a table with a row for each combination of values."""
+    return pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False)
 
 
 def _texts_of(ax: Axes) -> Iterator[Text]:

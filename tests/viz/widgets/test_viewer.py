@@ -51,23 +51,23 @@ class RunPage(FakePage):
 
 
 def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -> None:
-    empty = Cache(None)
+    empty, video = Cache(None), eventful.sheet.video
     page = RunPage(TraceViewer(eventful, cache=empty))
     assert page.request(want="runs") == [{"is": "runs", "runs": [0]}]
-    decoded = eventful.sheet.video.frames_decoded
+    decoded = video.frames_decoded
     steps, head = page.steps(), page.head()
-    assert eventful.sheet.video.frames_decoded == decoded and empty.stats() == {}, "nothing is drawn yet"
+    assert video.frames_decoded == decoded and empty.stats() == {}, "nothing is drawn yet"
     exported = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(eventful))[0])
     assert steps == exported["steps"]
     shown = {"map": 0, "sheet": None}  # a page numbers its images anew
     assert {**head, **shown} == {**exported["run"], **shown} and head["count"] == len(steps) == len(eventful.trace)
 
-    drawn = list(pictures(eventful.trace, eventful.sheet.video, eventful.sheet.cache))
+    drawn = list(pictures(eventful.trace, video, eventful.sheet.cache))
     listed = [(index, image) for index, step in enumerate(steps) for image, *_ in step["saw"]]
-    assert len(listed) == len(drawn) > 10
-    for (index, image), each in list(zip(listed, drawn, strict=True))[:6]:
+    assert [index for index, _ in listed] == [each.place for each in drawn] and len(listed) > 10
+    for (_, image), each in list(zip(listed, drawn, strict=True))[:6]:
         reply, (jpeg,) = page.ask(want="pictures", wanted=[[0, image]])
-        assert reply == {"is": "picture", "run": 0, "picture": image} and index == each.place
+        assert reply == {"is": "picture", "run": 0, "picture": image}
         assert jpeg == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
@@ -85,26 +85,23 @@ def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Resul
 
 def test_invalid_messages_are_ignored(answered: Result) -> None:
     page = RunPage(TraceViewer(answered))
-    count = len(page.steps())
-    for message in (
-        *({}, {"want": "run"}, {"want": "run", "run": 1}, {"want": "run", "run": -1}, {"want": "run", "run": "0"}),
-        {"want": "pictures", "wanted": [[0], [0, 10_000], [7, 0], [0, -1], ["0", 0], [0, 0.5], None]},
-        {"want": ALL_HOSTILE},
-    ):
+    wanted = [[0], [0, 10_000], [7, 0], [0, -1], ["0", 0], [0, 0.5], None]
+    runs = [{"want": "run", "run": number} for number in (1, -1, "0")]
+    for message in ({}, {"want": "run"}, *runs, {"want": "pictures", "wanted": wanted}, {"want": ALL_HOSTILE}):
         assert page.request(**message) == []
-    assert len(page.steps()) == count, "its threads still run"
+    assert len(page.steps()) == len(answered.trace), "its threads still run"
 
 
 @pytest.mark.parametrize("number", [1e308, 10**300, -(10**300)], ids=["float", "int", "negative"])
 def test_absurd_numbers_in_a_trace_are_told_and_keep_nobody_waiting(answered: Result, number: float) -> None:
     """A thread that died of them left the page waiting in silence."""
-    for name, value in (("k", number), ("within", [0, number]), ("max_depth", number)):
-        start = answered.trace.of(Start)[0]
-        strange = replace(start, settings={**start.settings, name: value})
-        page = FakePage(TraceViewer(Trace((strange, *answered.trace.events[1:])), cache=Cache(None)))
-        page.request(want="run", run=0)
-        last = [message for message, _ in page.sent][-1]
-        assert last["is"] == "trouble" or last.get("last") is True, (name, last)
+    start, *others = answered.trace
+    assert isinstance(start, Start)
+    for absurd in ({"k": number}, {"within": [0, number]}, {"max_depth": number}):
+        strange = replace(start, settings={**start.settings, **absurd})
+        page = FakePage(TraceViewer(Trace((strange, *others)), cache=Cache(None)))
+        last, _ = page.ask(want="run", run=0)
+        assert last["is"] == "trouble" or last.get("last") is True, absurd
 
 
 def test_a_trace_of_absurd_grids_or_many_dead_zones_is_shown_at_once(eventful: Result) -> None:
@@ -112,16 +109,9 @@ def test_a_trace_of_absurd_grids_or_many_dead_zones_is_shown_at_once(eventful: R
     start, report = eventful.trace.of(Start)[0], eventful.trace.of(Report)[0]
     whole = replace(start, question={**start.question, "positions_s": [[0.0, 16.0], [0.0, 5e-324]]})
     sheet = ViewRecord(key="view:2:" + "0" * 64, path=(), dead=(), k=8192)
-    views = [replace(sheet, stretch_s=(0.0, end_s)) for end_s in (16.0, 5e-324)]
-    look = Look(
-        usage=Usage(),
-        reasoning_text="",
-        views=tuple(views),
-        intervals_s=((0.0, 16.0), (-1.0, 1e19)),
-        note="",
-        found=(),
-        wanted_s=(),
-    )
+    views = tuple(replace(sheet, stretch_s=(0.0, end_s)) for end_s in (16.0, 5e-324))
+    nothing: dict[str, Any] = {"usage": Usage(), "reasoning_text": "", "note": "", "found": (), "wanted_s": ()}
+    look = Look(views=views, intervals_s=((0.0, 16.0), (-1.0, 1e19)), **nothing)
     zones = [
         replace(report, path=(n % 64, n // 64), kept=(), dead_s=((n / 100, n / 100 + 0.005),)) for n in range(3000)
     ]
@@ -131,13 +121,12 @@ def test_a_trace_of_absurd_grids_or_many_dead_zones_is_shown_at_once(eventful: R
         assert len(page.steps()) == len(events)
 
 
-def test_what_is_no_run_raises_one_sentence(tmp_path: Path) -> None:
-    for run, words in (
-        (tmp_path / "gone.json", "cannot be read: No such file"),
-        (pd.DataFrame, "A run must be a Result"),
-    ):
-        with pytest.raises(InputError, match=rf"^[^\n]*{words}[^\n]*\.$"):
-            TraceViewer(run)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("run", "words"), [("gone.json", "cannot be read: No such file"), (pd.DataFrame, "A run must be a Result")]
+)
+def test_what_is_no_run_raises_one_sentence(run: Any, words: str, in_tmp: Path) -> None:
+    with pytest.raises(InputError, match=rf"^[^\n]*{words}[^\n]*\.$"):
+        TraceViewer(run)
 
 
 def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered: Result, shared_cache: Cache) -> None:
@@ -151,9 +140,6 @@ def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered:
     other = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=shared_cache, cell=48)
     with pytest.raises(InputError, match="Two runs must have the same question; got"):
         TraceViewer(answered, other)
-
-
-# --- the table
 
 
 @pytest.fixture(scope="module")
@@ -191,15 +177,14 @@ def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) 
     attack = '=HYPERLINK("http://x","a")'
     texts = [attack, "+1", "-2 and more", "@sum", "\t=1", "  =1", "＝1", 'a "quoted", cell\nof two lines']
     hostile = rows.assign(question=texts, tokens=[-1.5, *rows["tokens"][1:]], **{"=1+1": "x" * 900})
-    page = RunPage(RunTable(hostile))
-    columns = ["tokens", "question", "=1+1", "trace", "none", 3]
-    _, sent = page.ask(want="csv", rows=[7, 0, 1, 2, 3, 4, 5, 6, 99], columns=columns)
-    read = pd.read_csv(io.BytesIO(sent[0]))
+    order, columns = [7, 0, 1, 2, 3, 4, 5, 6], ["tokens", "question", "=1+1", "trace", "none", 3]
+    _, (csv,) = RunPage(RunTable(hostile)).ask(want="csv", rows=[*order, 99], columns=columns)
+    read = pd.read_csv(io.BytesIO(csv))
     assert list(read.columns) == ["run", "tokens", "question", "'=1+1"] and read["'=1+1"][0] == "x" * 900, "whole texts"
-    assert read["run"].tolist() == [7, 0, 1, 2, 3, 4, 5, 6], "the numbers by which the page names the runs"
-    assert read["tokens"].tolist() == [hostile["tokens"][n] for n in (7, 0, 1, 2, 3, 4, 5, 6)], "numbers as they are"
+    assert read["run"].tolist() == order, "the numbers by which the page names the runs"
+    assert read["tokens"].tolist() == [hostile["tokens"][n] for n in order], "numbers as they are"
     assert read["question"].tolist() == [texts[7], *(f"'{text}" for text in texts[:7])]
-    assert sent[0].startswith(b"\xef\xbb\xbf"), "spreadsheets know UTF-8 by this mark"
+    assert csv.startswith(b"\xef\xbb\xbf"), "spreadsheets know UTF-8 by this mark"
 
 
 def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: Cache) -> None:
