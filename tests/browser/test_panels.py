@@ -12,10 +12,9 @@ from support.paths import TESTS
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 SETUP = f"""
-import sys, threading; sys.path.insert(0, {str(TESTS)!r})
+import sys; sys.path.insert(0, {str(TESTS)!r})
 import atlaskit as ak
-from atlaskit.models.protocol import ModelError
-from atlaskit.models.protocol import Usage
+from atlaskit.models.protocol import ModelError, Usage
 from atlaskit.video.subtitles import Line, Subtitles
 from support.model_doubles import ATTACK, Spiteful
 from support.stand_ins import Flat
