@@ -197,7 +197,7 @@ def test_three_moments_are_noted_clipped_and_exported_by_mouse_in_twenty_actions
 
 def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Path, faults: list[str]) -> None:
     here = in_tmp / "rows.csv"
-    asked = ["evaluate", "atlasworld", "--load", "minutes", "1", "--oracle", "0.6"]
+    asked = ["evaluate", "atlasworld", "--load", "minutes", "1", "--load", "drawn", "true", "--oracle", "0.6"]
     assert main([*asked, "--traces", "runs", "--out", "whole.csv"]) == 0
     rows = tables.load("whole.csv")
     tables.save(rows.iloc[[1, 2]], tables.so_far(here))
