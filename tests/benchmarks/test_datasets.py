@@ -10,25 +10,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support import datasets
-from support.datasets import (
-    CHARADES_LINES,
-    CLUE_CHOICES,
-    LAYOUTS,
-    STRUCTURES,
-    cgbench_row,
-    egoschema_row,
-    lvbench_question,
-    mlvu_row,
-    put,
-    qvhighlights_row,
-    videomme_v2_row,
-    write_json,
-    write_lines,
-)
+from support.datasets import CHARADES_LINES, CLUE_CHOICES, LAYOUTS, STRUCTURES, put, write_json, write_lines
 
 import atlaskit as ak
 from atlaskit.benchmarks.case import Benchmark, Case
+from atlaskit.benchmarks.datasets.options import read_options, split_options, split_question
 from atlaskit.errors import InputError
 
 CHARADES_FILE = "charades_sta_test.txt"
@@ -98,7 +87,7 @@ def test_every_field_is_loaded(home: Path, request: pytest.FixtureRequest) -> No
 
 
 def of_lvbench(**changes: Any) -> dict[str, Any]:
-    return {"qa": [lvbench_question(0, **changes)]}
+    return {"qa": [datasets.lvbench_question(0, **changes)]}
 
 
 ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -160,7 +149,7 @@ def test_the_clues_are_asked_for_as_several_intervals(home: Path) -> None:
     assert [case.facts["task"] for case in both] == ["choice", "clues"] * 3
     assert both.where(task="clues").cases == ak.benchmarks.cgbench(home, task="clues").cases
     for number, case in enumerate(both[1::2]):
-        question, published = case.question, cgbench_row(number)
+        question, published = case.question, datasets.cgbench_row(number)
         assert (question.kind, question.several) == ("when", True), "also where there is one clue"
         assert question.answer == question.positions_s == tuple(map(tuple, published["clue_intervals"]))
         assert published["question"] in question.text and all(f"- {choice}" in question.text for choice in CLUE_CHOICES)
@@ -212,14 +201,14 @@ def test_the_file_of_charades_may_lie_among_annotations(home: Path) -> None:
 def test_parquet_of_all_tasks_gives_the_answers_of_the_subset(home: Path) -> None:
     expected = [case.question for case in ak.benchmarks.egoschema(home, split="full")]
     assert [question.answer for question in expected] == [0, 1, 2, None]
-    rows = [egoschema_row(number) for number in range(4)]
+    rows = [datasets.egoschema_row(number) for number in range(4)]
     (home / "subset.json").unlink()
     (home / "mc.json").unlink()
     tasks = {"MC": [{**row, "answer": None} for row in rows], "Subset": rows[:3]}
     tasks["GENERATION"] = [{**row, "option": None} for row in tasks["MC"]]
-    for task, given in tasks.items():
+    for task, rows_of_task in tasks.items():
         (home / task).mkdir()
-        pd.DataFrame(given).to_parquet(home / task / "test-00000-of-00001.parquet")
+        pd.DataFrame(rows_of_task).to_parquet(home / task / "test-00000-of-00001.parquet")
     assert [case.question for case in ak.benchmarks.egoschema(home, split="full")] == expected
     assert len(ak.benchmarks.egoschema(home)) == 3
 
@@ -228,7 +217,7 @@ def test_parquet_of_all_tasks_gives_the_answers_of_the_subset(home: Path) -> Non
 def test_the_first_release_has_its_answers_in_a_file(home: Path) -> None:
     expected = [case.question for case in ak.benchmarks.egoschema(home)]
     rows = []
-    for row in map(egoschema_row, range(4)):
+    for row in map(datasets.egoschema_row, range(4)):
         options = {f"option {index}": option[3:] for index, option in enumerate(row["option"])}
         rows.append({"q_uid": row["video_idx"], "google_drive_id": "1aB", "question": row["question"], **options})
     write_json(home / "questions.json", rows)
@@ -283,7 +272,7 @@ def test_the_form_of_mirrors_gives_the_same_questions(home: Path, candidates: An
 
 
 def test_the_files_with_answers_come_before_those_without(tmp_path: Path, tiny: Path) -> None:
-    rows = [mlvu_row(number, question_id=f"q{number}") for number in range(3)]
+    rows = [datasets.mlvu_row(number, question_id=f"q{number}") for number in range(3)]
     write_json(tmp_path / "test_question.json", [{**row, "answer": None} for row in rows])
     write_json(tmp_path / "test-ground-truth" / "test_mcq_gt.json", rows)
     put(tiny, *(tmp_path / "video" / row["video"] for row in rows))
@@ -292,7 +281,7 @@ def test_the_files_with_answers_come_before_those_without(tmp_path: Path, tiny: 
 
 @pytest.mark.parametrize("home", ["qvhighlights"], indirect=True)
 def test_other_splits_and_lines_of_any_editor_are_read(home: Path) -> None:
-    rows = [qvhighlights_row(0, query="One\u2028line"), qvhighlights_row(1)]
+    rows = [datasets.qvhighlights_row(0, query="One\u2028line"), datasets.qvhighlights_row(1)]
     lines = [json.dumps(each, ensure_ascii=False) for each in rows]
     (home / "highlight_train_release.jsonl").write_bytes(("\ufeff" + "\r\n\r\n".join(lines) + "\r\n").encode())
     train = ak.benchmarks.qvhighlights(home, split="train")
@@ -304,7 +293,7 @@ def test_other_splits_and_lines_of_any_editor_are_read(home: Path) -> None:
 
 
 def group_rows(group: int = 1, **changes: Any) -> list[dict[str, Any]]:
-    return [videomme_v2_row(group, place, **changes) for place in range(1, 5)]
+    return [datasets.videomme_v2_row(group, place, **changes) for place in range(1, 5)]
 
 
 @pytest.mark.parametrize("home", ["videomme_v2"], indirect=True)
@@ -337,3 +326,51 @@ def test_fields_of_comet_are_read_by_several_names(home: Path) -> None:
     row = {"qid": 7, "video": "v0", "sentence": "Each goal", "segments": [[9.0, 2.0]]}
     (case,) = ak.benchmarks.comet(home, rows=[row])
     assert case.question.answer == ((2.0, 9.0),) and case.question.id == "7" and case.facts["oddity"] == "reversed"
+
+
+STYLES = ("({}) ", "{}. ", "{}) ", "{}: ", "{}、", "({})", "{}.")
+WORDS = st.text("abc xyz,;-", min_size=1).map(str.strip).filter(bool)
+
+
+@given(st.lists(WORDS, min_size=2, max_size=8), WORDS, st.sampled_from(STYLES))
+def test_what_is_written_with_letters_is_read_back(texts: list[str], stem: str, style: str) -> None:
+    lines = [style.format(chr(ord("A") + index)) + text for index, text in enumerate(texts)]
+    found_stem, options = split_question("\n".join([stem, *lines]))
+    assert found_stem == stem and list(read_options(options).texts) == texts
+    assert read_options(split_options("\n".join(lines))).texts == tuple(texts)
+    for index, text in enumerate(texts):
+        letter = chr(ord("A") + index)
+        read = read_options(options)
+        assert read.by_letter(f" ({letter.lower()}). ") == index
+        assert read.by_text(text) == texts.index(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "stem", "texts"),
+    [
+        ("Which?", "Which?", ()),
+        ("Which?\n(A) only one", "Which?\n(A) only one", ()),
+        ("Which?\n(B) x\n(C) y", "Which?\n(B) x\n(C) y", ()),
+        ("A man walks. B runs.\nWho?\nA. x\nB. y", "A man walks. B runs.\nWho?", ("x", "y")),
+        # The statements have letters too, and as many options follow.
+        ("Of:\nA. dog\nB. cat\nwhich?\nA. 1\nB. 2", "Of:\nA. dog\nB. cat\nwhich?", ("1", "2")),
+        ("Of:\n(A) dog\n(B) cat\nwhich?\nA. 1\nB. 2\nC. 3", "Of:\n(A) dog\n(B) cat\nwhich?", ("1", "2", "3")),
+        # The last option lists letters of its own.
+        ("Which?\n(A) x\n(B) y\n(C) of\n(A) p\n(B) q", "Which?", ("x", "y", "of\n(A) p\n(B) q")),
+        ("Which?\n(A) x\n(B) y\n(B) again\n(C) z", "Which?", ("x", "y\n(B) again", "z")),
+        ("Which?\n(A) x\ntwo lines\n\n(B) y", "Which?", ("x\ntwo lines", "y")),
+        ("Which? (A) x (B) y (C) z", "Which?", ("x", "y", "z")),
+        ("Which? A. x B. y", "Which?", ("x", "y")),
+        ("Which?\n  (A) x\n\t(B) y", "Which?", ("x", "y")),
+    ],
+)
+def test_options_are_found_in_a_question(text: str, stem: str, texts: tuple[str, ...]) -> None:
+    found, options = split_question(text)
+    assert (found, read_options(options).texts) == (stem, texts)
+
+
+@pytest.mark.parametrize("options", [["x", "y"], ["(A) x", "(B) y"]])
+def test_an_answer_means_one_option_or_none(options: list[str]) -> None:
+    read = read_options(options)
+    assert {read.index_of(answer) for answer in ("B", "b", "(B)", "B.", "y", "(B) y")} == {1}
+    assert {read.index_of(answer) for answer in ("B. x", "C", "")} == {None}

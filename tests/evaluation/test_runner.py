@@ -1,9 +1,11 @@
-"""Promise: one row a question, also for failures; any order gives the same; none is paid twice."""
+"""Promise: one row a question, whatever fails or is refused; any order; none is paid twice."""
 
 import json
 import os
 import signal
+import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,10 @@ from typing import Any, Unpack
 import pandas as pd
 import pytest
 from support.asking import OF_THE_RUN, evaluate
+from support.chat_requests import identity
 from support.datasets import ConstantModel
+from support.faults import Fault, fitting_answer, saying, sending
+from support.loopback import loopback
 from support.model_doubles import Counting, Failing
 
 import atlaskit as ak
@@ -167,3 +172,61 @@ def test_a_setting_that_no_question_can_have_stops_the_evaluation(cases: tuple[C
     """Otherwise each of a thousand questions would fail, one by one, for the same mistake."""
     with pytest.raises(EvaluationStopped, match=r"failed alike \(workers is a whole number, at least 1; got 0\)"):
         evaluate(cases, vlm=aw.Oracle, workers=0, parallel=1, cache=cache, **SMALL)
+
+
+class Limited:
+    """Answers of a model whose endpoint refuses each request so many times before it answers."""
+
+    def __init__(self, refusals: int, status: int) -> None:
+        self.refusals, self.status = refusals, status
+        self.asked = Counter[str]()
+        self.lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any]) -> Fault:
+        """Return the answer to a request."""
+        with self.lock:
+            self.asked[identity(body)] += 1
+            is_refused = self.asked[identity(body)] <= self.refusals
+        if is_refused:
+            return sending({"error": {"message": "Too many requests"}}, self.status)
+        return saying(fitting_answer(body))
+
+
+def limited_table(folder: Path, answer: Any, *, parallel: int = 1) -> pd.DataFrame:
+    """Return the rows of two questions to a model whose endpoint answers so."""
+    cases = aw.world(5, 120, questions=2, size=(160, 90)).cases(drawn=True)
+    settings: dict[str, Any] = {"workers": 2, "budget": ak.Budget(calls=12), "cache": Cache(folder)}
+    with loopback() as server:
+        server.answer = answer
+        return evaluate(cases, vlm=ak.VLM(server.url, "loop"), parallel=parallel, progress=False, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+@pytest.mark.parametrize(("status", "parallel"), [(429, 2), (503, 1)])
+def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, parallel: int
+) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.005)
+    free = limited_table(tmp_path / "free", Limited(0, status))
+    limited = Limited(5, status)
+    table = limited_table(tmp_path / "limited", limited, parallel=parallel)
+    assert max(limited.asked.values()) == 6, "more refusals than a call has attempts"
+    assert (table["failure"] == "").all()
+    of_the_run = [name for name in OF_THE_RUN if name != "calls_paid"]
+    pd.testing.assert_frame_equal(table.drop(columns=of_the_run), free.drop(columns=of_the_run))
+
+
+def test_a_lost_step_is_visible_in_its_row_and_asked_again(tmp_path: Path) -> None:
+    lost = dict[str, str]()
+
+    def losing(body: dict[str, Any]) -> Fault:
+        """Fail one step of a worker, however often it is asked."""
+        is_step = "AddToScratchpad" in str(body["response_format"])
+        if is_step and lost.setdefault("step", identity(body)) == identity(body):
+            return sending({"error": {"message": "The GPU fell off."}}, 500)
+        return saying(fitting_answer(body))
+
+    table = limited_table(tmp_path, losing)
+    assert any("The GPU fell off" in reason for reason in table["failure"])
+    assert not table["prediction"].isna().all(), "the question is answered all the same"
+    assert (limited_table(tmp_path, Limited(0, 500))["failure"] == "").all()

@@ -27,6 +27,7 @@ from atlaskit.viz import live
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import asking
 from atlaskit.viz.widgets.explorer.asking import AskPanel
+from atlaskit.viz.widgets.explorer.searching import find_words
 from atlasworld import Oracle, World
 
 
@@ -93,6 +94,37 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
     assert "".join(text for text, _ in found["hits"][1]["parts"]) == "What a Goal, what goals"
     assert found["spans"] == [[0.0, 1.0], [2.0, 3.0]]
     assert found["lane"] == [[0.0, 1 / 16], [2 / 16, 3 / 16]]
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("Two Goals, one own goal", "goal", ["Goal", "goal"]),  # case, and words that begin alike
+        ("Two Goals, one own goal", '"own goal"', ["own goal"]),
+        ("Two Goals, one own goal", '"own goals"', None),
+        ("Two Goals, one own goal", "own missing", None),  # all words, not some
+        ("Début de l’été", "ETE debut", ["Début", "été"]),  # accents
+        ("Cafe\u0301 au lait", "café", ["Cafe"]),  # an accent of its own stands outside
+        ("Straße", "STRASSE", ["Straße"]),  # one letter is two
+        ("start of art", "art", ["art"]),  # a word begins where it is found
+        ("No, wait for it", "“no wait”", ["No, wait"]),  # signs between, typographic quotes
+        ("Don’t go!", "don't go", ["Don’t", "go"]),
+        ("日本語の字幕", "字幕", ["字幕"]),  # a script without spaces
+        ("ガール", "カ", None),  # another letter, no accent
+        ("한국어 자막", "자막", ["자막"]),
+        ("हिन्दी में", "हिन्दी", ["हिन्दी"]),
+        ("♪ la la", "♪", ["♪"]),
+        ("goal", "goal goals goal", None),
+        ("goal", "goal goa", ["goal"]),  # spans do not overlap
+        ("a.b (c) [d] \\w+", r"\w+ (c", ["c", r"\w+"]),  # no pattern, but text
+        ("anything", "", None),
+        ("anything", ' "" " ', None),
+    ],
+)
+def test_words_are_found_as_people_type_them(text: str, query: str, expected: list[str] | None) -> None:
+    found = find_words([Line(0.0, 1.0, text)], query)
+    marked = [text[start:end] for start, end in found[0].spans] if found else None
+    assert marked == expected
 
 
 class Embedder(ak.Embedder):
