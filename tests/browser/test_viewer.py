@@ -14,11 +14,8 @@ from playwright.sync_api import Locator, expect
 from support.asking import ask, evaluate
 from support.jupyter import Book, Notebooks
 
-from atlaskit.agents.budget import Budget
-from atlaskit.caching.cache import Cache
+import atlaskit as ak
 from atlaskit.runs.replay import pictures
-from atlaskit.runs.result import Result
-from atlaskit.viz import walk
 from atlasworld import Oracle, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -28,9 +25,9 @@ class SavedRuns:
     """Two runs of one question, as results and as files, and the cache with their images."""
 
     def __init__(self, world: World, folder: Path) -> None:
-        self.folder, self.cache = folder, Cache(folder / "cache")
+        self.folder, self.cache = folder, ak.Cache(folder / "cache")
         question = next(question for question in world.questions if question.category == "COUNT")
-        options: dict[str, Any] = {"cache": self.cache, "k": 4, "cell": 96, "budget": Budget(calls=24)}
+        options: dict[str, Any] = {"cache": self.cache, "k": 4, "cell": 96, "budget": ak.Budget(calls=24)}
         self.runs = [ask(world.drawn, question, vlm=Oracle(world, miss=miss), **options) for miss in (0.2, 0.5)]
         self.cells = f"import atlaskit as ak\ncache = ak.Cache({str(folder / 'cache')!r})"
         self.paths = [str(folder / f"run{number}.json") for number in range(2)]
@@ -58,9 +55,9 @@ def wait_for_step(walker: Locator, step: int, pane: int = 0) -> None:
     expect(walker.locator(".pane").nth(pane).locator("figure[aria-busy]")).to_have_count(0)
 
 
-def steps_of(result: Result) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def steps_of(result: ak.Result) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the steps in the exported page of a run, and its summary."""
-    page: dict[str, Any] = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(result))[0])
+    page: dict[str, Any] = json.loads(re.findall(r'id="run">(.*?)</script>', ak.walk.html(result))[0])
     return page["steps"], page["run"]
 
 
@@ -152,7 +149,7 @@ def rows(world: World, saved: SavedRuns) -> pd.DataFrame:
     """Rows of two methods on the same questions, with traces of all but one."""
     cases = world.cases(drawn=True)[:5]
     given: dict[str, Any] = {"cache": saved.cache, "progress": False, "traces": saved.folder / "traces"}
-    searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=Budget(calls=12), **given)
+    searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=ak.Budget(calls=12), **given)
     joined = pd.concat([searched, evaluate(cases, "uniform", vlm=Oracle, **given)], ignore_index=True)
     joined.loc[9, ["stop", "trace", "failure", "right"]] = ["failed", "", "The server died.", False]
     joined.assign(prediction=joined["prediction"].astype(str)).to_parquet(saved.folder / "rows.parquet")

@@ -23,11 +23,9 @@ from support.paths import TESTS
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Case
-from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlasworld import World
 
 
 class Logged(aw.Oracle):
@@ -36,7 +34,7 @@ class Logged(aw.Oracle):
     It answers once two processes have asked, so that neither is done before the other begins.
     """
 
-    def __init__(self, world: World, log: Path, wait_s: float) -> None:
+    def __init__(self, world: aw.World, log: Path, wait_s: float) -> None:
         super().__init__(world, miss=0.2)
         self.log, self.wait_s = log, wait_s
 
@@ -126,9 +124,9 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
     cluster: Any, cases: tuple[Case, ...], tmp_path: Path
 ) -> None:
     """No reply that arrived is lost; those of the node that stays are returned to the driver."""
-    rows = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=Cache(None), progress=False, cell=32)
+    rows = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=ak.Cache(None), progress=False, cell=32)
     rows = rows.drop(columns=OF_THE_RUN)
-    log, cache = tmp_path / "log", Cache(tmp_path / "cache")
+    log, cache = tmp_path / "log", ak.Cache(tmp_path / "cache")
     vlm = partial(Logged, log=log, wait_s=0.5)
     run = partial(evaluate, vlm=vlm, engine="ray", parallel=4, progress=False, cell=32)
 
@@ -161,7 +159,7 @@ def test_an_invalid_engine_is_an_input_error(cases: tuple[Case, ...], monkeypatc
     monkeypatch.setitem(sys.modules, "ray", None)
     for engine, cache, words in (
         ("dask", None, "engine must be local or ray"),
-        ("ray", Cache(None), "must be on disk"),
+        ("ray", ak.Cache(None), "must be on disk"),
         ("ray", None, "needs ray, .* -m pip install 'ray>=2.40'"),
     ):
         with pytest.raises(InputError, match=words):

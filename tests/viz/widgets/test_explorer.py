@@ -24,15 +24,12 @@ from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, s
 from viz.widget_pages import FakePage
 
 import atlaskit as ak
-from atlaskit.caching.cache import Cache
 from atlaskit.cli.outputs import seconds_of
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
-from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View, with_look
 from atlaskit.errors import FrameError, IllegalAction, InputError
 from atlaskit.runs.exporting.clips import SHORTEST_S, Clip, make_clip
-from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
@@ -48,14 +45,14 @@ def place(*path: Any, look: Any = "grid", cell: Any = None) -> dict[str, Any]:
 ROOT = place()
 
 
-def explore(video: Video, cache: Cache, **options: Any) -> FakePage:
+def explore(video: Video, cache: ak.Cache, **options: Any) -> FakePage:
     return FakePage(GridExplorer(video, **{"k": 4, "cell": 32, "max_depth": 3, **options}, cache=cache))
 
 
-def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
+def environment_jpeg(video: Video, cache: ak.Cache, *actions: Action) -> bytes:
     """Return the image that the environment shows after some actions."""
     looks: dict[str, Any] = {"fit": "native", "labels": "time", "sampling": "keyframe", "patch": 1}
-    atlas = Atlas(video, k=4, cell=32, max_depth=3, cache=cache, **looks)
+    atlas = ak.Atlas(video, k=4, cell=32, max_depth=3, cache=cache, **looks)
     observation = atlas.reset()
     for action in actions:
         observation = atlas.step(action)
@@ -64,7 +61,7 @@ def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
     return (with_look(picture, cell=320) if is_scan else picture).jpeg()  # type: ignore[type-var]
 
 
-def test_images_are_those_of_the_environment(world: World, shared_cache: Cache) -> None:
+def test_images_are_those_of_the_environment(world: World, shared_cache: ak.Cache) -> None:
     page = explore(world.drawn, shared_cache)
     visited: list[tuple[dict[str, Any], tuple[Action, ...]]] = [
         (ROOT, ()),
@@ -80,7 +77,7 @@ def test_images_are_those_of_the_environment(world: World, shared_cache: Cache) 
         assert list(Image.open(io.BytesIO(jpeg)).size) == message["size"] and message["place"] == there
 
 
-def test_evidence_and_dead_zones_are_marked(world: World, answered: Result, shared_cache: Cache) -> None:
+def test_evidence_and_dead_zones_are_marked(world: World, answered: ak.Result, shared_cache: ak.Cache) -> None:
     result = replace(answered, dead_zones=DeadZones(((0.0, 37.5), (40.0, 60.0))))
     page = explore(world.drawn, shared_cache, result=result)
     message = page.go()
@@ -95,7 +92,7 @@ def test_evidence_and_dead_zones_are_marked(world: World, answered: Result, shar
     assert not any(cell["found"] or cell["dead"] for cell in plain.go()["cells"])
 
 
-def test_a_page_gets_tiles_as_sharp_as_its_screen_without_text_in_them(world: World, shared_cache: Cache) -> None:
+def test_a_page_gets_tiles_as_sharp_as_its_screen_without_text_in_them(world: World, shared_cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(world.drawn, k=4, cache=shared_cache))
     for asked, width in ((0, 480), (400, 480), (640, 640), (99_999, 1280)):  # of a video that is 320 pixels wide
         message, (jpeg,) = page.ask(want="show", place=ROOT, px=asked)
@@ -119,7 +116,7 @@ class Blocked(Flat):
         return super().try_frames(times_s, size)
 
 
-def test_a_newer_click_replaces_older_ones(cache: Cache) -> None:
+def test_a_newer_click_replaces_older_ones(cache: ak.Cache) -> None:
     video = Blocked()
     page = explore(video, cache, max_depth=2)
     for cell in (3, 5, 7, 9):
@@ -134,17 +131,17 @@ def test_a_newer_click_replaces_older_ones(cache: Cache) -> None:
     assert video.asked == 2 * 16, "the image that was too late is cached all the same"
 
 
-def test_unreadable_frames_are_reported(cache: Cache) -> None:
+def test_unreadable_frames_are_reported(cache: ak.Cache) -> None:
     broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
     assert broken.go()["note"] == "Cells that cannot be decoded are hatched: 4–5." and broken.go(12)["note"] == ""
     words = broken.go(look="frame", cell=4)["words"]
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
-    gone = explore(MissingVideo(), Cache(None), max_depth=2)
+    gone = explore(MissingVideo(), ak.Cache(None), max_depth=2)
     assert "This cannot be shown: gone: " in gone.go()["words"]
     assert "The image cannot be shown: gone" in Page(gone.widget._repr_html_()).text
 
 
-def test_hostile_text_stays_text(cache: Cache) -> None:
+def test_hostile_text_stays_text(cache: ak.Cache) -> None:
     video = HostileVideo()
     evidence = Scratchpad().add([Evidence(5.0, 4.0, 6.0, HOSTILE[0], 0.5, subtitle=HOSTILE[1])])
     page = explore(video, cache, max_depth=2)
@@ -158,7 +155,7 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
     assert "onerror" not in " ".join(name for _, attributes in parsed.found for name in attributes)
 
 
-def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) -> None:
+def test_the_widget_state_holds_no_content(world: World, shared_cache: ak.Cache) -> None:
     explorer = GridExplorer(world.drawn, k=4, cell=32, cache=shared_cache)
     state = explorer.widget.get_state()
     page = sum(len(repr(part)) for part in bridge.page("explorer"))
@@ -185,7 +182,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> ak.Video:
 
 
 @pytest.mark.long
-def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> None:
+def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: ak.Cache) -> None:
     explorer = GridExplorer(numbered, k=4, cell=48, cache=cache)
     reached = set[int]()
     for first in range(16):
@@ -202,7 +199,7 @@ def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> N
     assert message["depth"] == "depth 1 of at most 2" and message["k"] == 5
 
 
-def test_a_typed_time_shows_its_frame_and_the_way_to_it(world: World, shared_cache: Cache) -> None:
+def test_a_typed_time_shows_its_frame_and_the_way_to_it(world: World, shared_cache: ak.Cache) -> None:
     explorer = GridExplorer(world.drawn, cache=shared_cache)
     message, _ = FakePage(explorer).ask(want="time", text="1:15.5")
     assert message["time_s"] == 75.5 and message["place"]["look"] == "frame"
@@ -214,7 +211,7 @@ def test_a_typed_time_shows_its_frame_and_the_way_to_it(world: World, shared_cac
     assert seconds_of(message["about"]["at"]) == 75.5, "what is copied can be typed again"
 
 
-def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache: Cache) -> None:
+def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache: ak.Cache) -> None:
     question = world.questions[0]
     settings: dict[str, Any] = {"k": 4, "cell": 64, "max_depth": 1, "fit": "stretch", "sampling": "midpoint"}
     result = ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, **settings)
@@ -228,7 +225,7 @@ def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache
         GridExplorer(Flat(), result=result, cache=shared_cache)
 
 
-def test_a_clip_plays_the_cell(numbered: ak.Video, cache: Cache) -> None:
+def test_a_clip_plays_the_cell(numbered: ak.Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, k=2, cell=48, cache=cache))
     message, (webm,) = page.ask(want="clip", place=place(look="frame", cell=2))
     assert message == {"is": "clip", "words": "Plays 0:05.0–0:07.5, without sound."}
@@ -240,7 +237,7 @@ def test_a_clip_plays_the_cell(numbered: ak.Video, cache: Cache) -> None:
     assert numbered.frames_decoded == decoded and cache.stats()["clip"]["entries"] == 1, "it is cached"
 
 
-def test_the_frame_below_the_pointer_is_no_larger_than_its_place(numbered: ak.Video, cache: Cache) -> None:
+def test_the_frame_below_the_pointer_is_no_larger_than_its_place(numbered: ak.Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, cache=cache))
     wanted: list[tuple[dict[str, Any], str, tuple[int, int]]] = [
         ({"want": "glance"}, "ruler", (240, 135)),
@@ -255,7 +252,7 @@ def test_the_frame_below_the_pointer_is_no_larger_than_its_place(numbered: ak.Vi
         assert frame_number(np.asarray(picture.resize(SIZE))) == int(2.03 * FPS)
 
 
-def test_an_address_leads_to_where_it_was_copied(world: World, shared_cache: Cache) -> None:
+def test_an_address_leads_to_where_it_was_copied(world: World, shared_cache: ak.Cache) -> None:
     page = explore(world.drawn, shared_cache)
     for path in ((), (5,), (5, 2)):
         time_s = page.go(*path)["cells"][3]["time_s"]
@@ -268,7 +265,7 @@ def test_an_address_leads_to_where_it_was_copied(world: World, shared_cache: Cac
     assert page.ask(want="address", t=5, depth=1, look="elsewhere")[0]["is"] == "trouble"
 
 
-def test_other_cells_show_the_same_stretch(world: World, shared_cache: Cache) -> None:
+def test_other_cells_show_the_same_stretch(world: World, shared_cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(world.drawn, cell=32, cache=shared_cache))
     middle_s = sum(page.go(12)["span_s"]) / 2
     after, _ = page.ask(want="look", k=4)
@@ -286,7 +283,7 @@ def test_other_cells_show_the_same_stretch(world: World, shared_cache: Cache) ->
     assert run.ask(want="look", k=16)[0]["looks"]["k"] == 16, "also where depth is that of a run"
 
 
-def test_shots_take_the_place_of_keyframes_unless_something_else_was_chosen(cache: Cache) -> None:
+def test_shots_take_the_place_of_keyframes_unless_something_else_was_chosen(cache: ak.Cache) -> None:
     page, chosen = explore(Flat(), cache), explore(Flat(), cache)
     assert page.go()["looks"]["pick"] == "keyframe"
     page.request(want="shots")
@@ -298,7 +295,7 @@ def test_shots_take_the_place_of_keyframes_unless_something_else_was_chosen(cach
     assert explore(Flat(), cache, sampling="keyframe").request(want="shots") == []
 
 
-def test_the_ruler_tells_what_was_seen_how_finely_and_leads_there(answered: Result, shared_cache: Cache) -> None:
+def test_the_ruler_tells_what_was_seen_how_finely_and_leads_there(answered: ak.Result, shared_cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(answered.sheet.video, result=answered, cache=shared_cache))
     seen = page.go()["ruler"]["seen"]
     assert seen["words"] == f"Seen: {answered.coverage}." and seen["spans"]
@@ -311,7 +308,7 @@ def test_the_ruler_tells_what_was_seen_how_finely_and_leads_there(answered: Resu
     assert explore(answered.sheet.video, shared_cache).go()["ruler"]["seen"] is None
 
 
-def test_no_saved_clip_is_lost_to_the_next_one(cache: Cache) -> None:
+def test_no_saved_clip_is_lost_to_the_next_one(cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(Flat(), cache=cache))
     for second in range(3):
         page.receive({"want": "clip", "form": "mp4", "span_s": [second, second + 2]})
@@ -321,7 +318,7 @@ def test_no_saved_clip_is_lost_to_the_next_one(cache: Cache) -> None:
 
 
 @pytest.mark.parametrize("form", ["webm", "mp4"])
-def test_a_clip_has_the_sound_of_its_time(cache: Cache, tmp_path: Path, form: str) -> None:
+def test_a_clip_has_the_sound_of_its_time(cache: ak.Cache, tmp_path: Path, form: str) -> None:
     """The picture of the first file begins a second after its sound; a second file follows."""
     late = speaking_video(tmp_path / "late.mkv", [(1.5, "two"), (3.0, "three")], 5, picture_from_s=1.0)
     more = speaking_video(tmp_path / "more.mkv", [(0.5, "five"), (2.5, "six")], 4)
@@ -336,7 +333,7 @@ def test_a_clip_has_the_sound_of_its_time(cache: Cache, tmp_path: Path, form: st
     assert [start for start, _, _ in words] == pytest.approx([1.0, 3.5], abs=0.06)
 
 
-def test_a_clip_is_bounded_and_says_so(cache: Cache) -> None:
+def test_a_clip_is_bounded_and_says_so(cache: ak.Cache) -> None:
     video = Flat()
     video.duration_s = 3600.0
     clip, words = make_clip(video, (600.0, 1200.0), 601.0, cache)
@@ -351,7 +348,7 @@ def test_a_clip_is_bounded_and_says_so(cache: Cache) -> None:
     assert Clip(Flat((3, 5000)), 0.0, 10.0, cache).size == (16, 640) and clip.fps == 15
 
 
-def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: Cache) -> None:
+def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, k=4, cell=48, cache=cache))
     message, (png,) = page.ask(want="png", time_s=5.0)
     assert message == {"is": "file", "type": "image/png", "name": "numbered 0-05.000.png"}
@@ -382,7 +379,7 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_no_message_of_a_page_harms_anything(world: World, shared_cache: Cache, message: dict[str, Any]) -> None:
+def test_no_message_of_a_page_harms_anything(world: World, shared_cache: ak.Cache, message: dict[str, Any]) -> None:
     page = explore(world.drawn, shared_cache)
     page.go(5)
     replies = page.request(**message)
