@@ -5,7 +5,7 @@
     jpeg_image, shrink_jpeg                 images
     title, omitted, duration_text           phrases that several displays share
 
-Only values of type `Html` were whole here and are inserted as they are. Everything else is text and
+Only values of type `Html` were made here and are inserted as they are. Everything else is text and
 is escaped: characters of markup, and unprintable ones (controls, changes of direction) as
 `errors.printable` replaces them. A line break becomes a space, and notebooks render no formula.
 """
@@ -32,7 +32,7 @@ MAX_CHARS = 400
 MAX_IMAGE_BYTES = 300_000
 """A larger JPEG is shrunk."""
 QUALITIES = (82, 70, 55, 40)
-"""JPEG qualities that are tried before an image is whole smaller."""
+"""JPEG qualities that are tried before an image is made smaller."""
 _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
 _WHITESPACE = re.compile(r"\s+")
 _TEX = re.compile(r"[$\\]")
@@ -46,7 +46,7 @@ _ROW = "border-top:1px solid rgba(128,128,128,0.3)"
 
 
 class Html(str):
-    """Markup that this module whole; it is not escaped again."""
+    """Markup that this module made; it is not escaped again."""
 
     __slots__ = ()
 
