@@ -1,19 +1,17 @@
 """A run that is killed and started again gives the same result and repeats no cached call."""
 
-import json
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from stress.resume_worker import WORKERS
+from stress.resume_worker import WORKERS, run_job
 from support.asking import OF_THE_RUN
 
 from atlaskit.caching.cache import Cache
@@ -26,6 +24,9 @@ KILLS = int(os.environ.get("ATLASKIT_KILLS", "6"))
 IN_FLIGHT = WORKERS + 1
 """Maximum number of calls in flight: one for each worker, and the probe of the next round."""
 PATIENCE_S = 60.0
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["stress.resume_worker"])  # so that jobs start at once
+NUMBERS = count()
 JOB = {"question": 4, "min_rounds": 5, "calls": 40}
 PART = {"calls": 30, "parallel": 2}
 KillAt = Callable[[Path, Path], None]
@@ -35,7 +36,7 @@ KillAt = Callable[[Path, Path], None]
 class Run(NamedTuple):
     """What one process did until it ended or was killed."""
 
-    code: int
+    code: int | None
     answered: list[str]
     """Keys of the requests that the model answered."""
     out: str
@@ -44,44 +45,21 @@ class Run(NamedTuple):
     """Whether it was killed before it had written its results."""
 
 
-class Runner:
-    """Runs jobs in processes that it can kill."""
-
-    def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
-        self._server = server
-        self._folder = folder
-        self._numbers = count()
-
-    def new_directory(self) -> Path:
-        """Return a path for a cache that does not exist yet."""
-        return self._folder / f"cache{next(self._numbers)}"
-
-    def run(self, job: dict[str, Any], cache: Path, kill_at: KillAt | None = None) -> Run:
-        """Run a job to its end, or kill it when `kill_at` returns."""
-        number = next(self._numbers)
-        log, out = self._folder / f"log{number}.txt", self._folder / f"out{number}.txt"
-        child = int(self._send(json.dumps({**job, "cache": str(cache), "log": str(log), "out": str(out)})))
-        if kill_at is not None:
-            kill_at(log, out)
-            if not out.exists():
-                os.kill(child, signal.SIGKILL)
-        code = int(self._send(""))
-        was_killed = code == -signal.SIGKILL and not out.exists()
-        return Run(code, answers_in(log), out.read_text() if code == 0 else "", was_killed)
-
-    def _send(self, line: str) -> str:
-        """Send a line to the server; return its reply."""
-        assert self._server.stdin and self._server.stdout
-        print(line, file=self._server.stdin, flush=True)
-        return self._server.stdout.readline()
-
-
-@pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    folder = tmp_path_factory.mktemp("runs")
-    command = [sys.executable, str(Path(__file__).with_name("resume_worker.py")), str(folder / "worlds")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        yield Runner(server, folder)
+def run(job: dict[str, Any], cache: Path, kill_at: KillAt | None = None) -> Run:
+    """Run a job in a process of its own to its end, or kill it when `kill_at` returns."""
+    home = cache.with_name(f"run{next(NUMBERS)}")
+    home.mkdir()
+    log = home / "log.txt"
+    out = home / "out.txt"
+    process = FORKS.Process(target=run_job, args=({**job, "cache": cache, "log": log, "out": out},))
+    process.start()
+    if kill_at is not None:
+        kill_at(log, out)
+        if not out.exists():
+            process.kill()
+    process.join()
+    was_killed = process.exitcode == -signal.SIGKILL and not out.exists()
+    return Run(process.exitcode, answers_in(log), "" if process.exitcode else out.read_text(), was_killed)
 
 
 def answers_in(log: Path) -> list[str]:
@@ -108,20 +86,20 @@ def after_answers(count: int) -> KillAt:
 @pytest.mark.long
 @pytest.mark.parametrize("model", ["oracle", "babbler"])
 def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
-    runner: Runner, model: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = {**JOB, "model": model}
     rng = random.Random(model)
-    whole = runner.run(job, runner.new_directory())
+    whole = run(job, tmp_path / "whole")
     every = set(whole.answered)
     assert whole.code == 0 and len(every) == len(whole.answered) > 30
     kills = list[int]()
     for number in range(KILLS):
-        directory = runner.new_directory()
+        directory = tmp_path / f"cache{number}"
         share = (number + rng.random()) / KILLS
-        killed = runner.run(job, directory, after_answers(1 + int(share * (len(every) - 1))))
+        killed = run(job, directory, after_answers(1 + int(share * (len(every) - 1))))
         cached = replies_in(directory)
-        resumed = runner.run(job, directory)
+        resumed = run(job, directory)
 
         assert (resumed.code, resumed.out) == (0, whole.out), "the same bytes"
         assert cached <= set(killed.answered) and not cached & set(resumed.answered), "cached calls are not repeated"
@@ -140,11 +118,11 @@ def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
 
 
 @pytest.mark.long
-def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(runner: Runner) -> None:
-    whole = runner.run(PART | {"shard": None}, runner.new_directory())
+def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(tmp_path: Path) -> None:
+    whole = run(PART | {"shard": None}, tmp_path / "whole")
     every = set(whole.answered)
     assert whole.code == 0 and len(every) == len(whole.answered) > 60
-    directory = runner.new_directory()
+    directory = tmp_path / "cache"
     rng = random.Random(3)
     answered = list[str]()
     shards = {}
@@ -155,12 +133,12 @@ def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(ru
         before = replies_in(directory)
         left = len(every - set(answered))
         kill_at = after_answers(1 + rng.randrange(max(1, left // 4))) if killed < 8 else None
-        run = runner.run(PART | {"shard": number}, directory, kill_at)
-        assert not before & set(run.answered), "cached calls are not repeated"
-        answered += run.answered
-        killed += run.was_killed
-        if run.code == 0:
-            shards[run.out] = tables.load(run.out)
+        done = run(PART | {"shard": number}, directory, kill_at)
+        assert not before & set(done.answered), "cached calls are not repeated"
+        answered += done.answered
+        killed += done.was_killed
+        if done.code == 0:
+            shards[done.out] = tables.load(done.out)
             pending.remove(number)
     assert killed >= 5, "too few kills to test anything"
     assert len(answered) - len(every) <= killed * PART["parallel"] * IN_FLIGHT and replies_in(directory) == every
