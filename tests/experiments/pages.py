@@ -12,7 +12,8 @@ class RenderedPage:
 
     def __init__(self, browser: Browser, page: Path) -> None:
         context = browser.new_context(viewport={"width": 1200, "height": 1000})
-        self.requests, self.errors = list[str](), list[str]()
+        self.requests = list[str]()
+        self.errors = list[str]()
         tab = context.new_page()
         context.route("**/*", lambda route: route.continue_() if self._is_own(route.request.url) else route.abort())
         tab.on("request", lambda request: self.requests.append(request.url))

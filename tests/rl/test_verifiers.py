@@ -65,19 +65,17 @@ def images_in(messages: Messages) -> list[Image.Image]:
 
 def test_replies_are_actions_and_the_trace_is_scored() -> None:
     truth = AtlasEpisode.drawn(SEED, **LOOK).question.answer
-    replies = iter(
-        [
-            '{"action": "add_to_scratchpad", "cell": 0, "description": "a city"}',
-            "I cannot tell.",
-            'Closer {as said}: {"action": "zoom", "cell": 2}.',
-            json.dumps({"action": "answer", "answer": truth}),
-        ]
-    )
+    replies = [
+        '{"action": "add_to_scratchpad", "cell": 0, "description": "a city"}',
+        "I cannot tell.",
+        'Closer {as said}: {"action": "zoom", "cell": 2}.',
+        json.dumps({"action": "answer", "answer": truth}),
+    ]
     asked: list[Messages] = []
 
     def reply(messages: Messages) -> str:
         asked.append(messages)
-        return next(replies)
+        return replies[len(asked) - 1]
 
     trace = play(reply)
     assert trace.reward == pytest.approx(1 - 0.04)

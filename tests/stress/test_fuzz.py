@@ -79,7 +79,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     tasks = []
     for name, (codec, options) in VIDEOS.items():
         video = make_video(folder / name, codec, FRAMES, FPS, size=SIZE, gop=GOP, **options)
-        whole, frames = video.read_bytes(), frame_bytes_of(video)
+        whole = video.read_bytes()
+        frames = frame_bytes_of(video)
         other = make_video(folder / f"other-{name}", codec, 60, FPS, 500, size=SIZE, gop=GOP, **options).read_bytes()
         for number, (damage, only_frames, data) in enumerate(damaged_files(whole, other, frames, name)):
             path = folder / f"{number:03d}-{name}"

@@ -21,7 +21,8 @@ PHRASES = st.lists(
 
 def youtube(phrases: list[list[str]]) -> list[Line]:
     """Return YouTube's captions: each phrase below the one before it, then a copy of itself."""
-    lines, before = [], ""
+    lines = []
+    before = ""
     for number, phrase in enumerate(phrases):
         text = " ".join(phrase)
         lines.append(Line(3.0 * number, 3.0 * number + 2.99, f"{before} {text}".strip()))

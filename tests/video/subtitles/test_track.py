@@ -110,7 +110,9 @@ LINES = st.lists(
 
 @given(LINES, st.integers(0, 90), st.integers(0, 90))
 def test_between_returns_every_overlapping_line(lines: list[Line], start: int, length: int) -> None:
-    track, start_s, end_s = Subtitles(tuple(lines)), start / 2, (start + length) / 2
+    track = Subtitles(tuple(lines))
+    start_s = start / 2
+    end_s = (start + length) / 2
     naive = [line for line in track.lines if line.start_s < end_s and start_s < line.end_s] if length else []
     assert list(track.between(start_s, end_s)) == naive
 
