@@ -61,7 +61,7 @@ def ask_each(
 
     Raises:
         InputError: As for `evaluate` and `open_videos`.
-        EvaluationStopped: The model refuses all films alike, or the total is reached.
+        EvaluationStopped: The model refuses all questions, or the total is reached.
 
     Examples:
         >>> asked = ak.Question(question.text, question.choices)

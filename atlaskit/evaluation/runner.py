@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 MOST_REFUSED = 3
-"""Questions in a row that the model refuses alike, after which the evaluation stops."""
+"""Questions in a row that the model refuses for the same reason before the evaluation stops."""
 MOST_COMPUTED = 2
 """Most questions at once if no call waits for a server. Python computes in one thread at a time, so
 more threads gain nothing, and switching among sixteen takes a third more processor time."""
@@ -53,7 +53,7 @@ JSON_SCALARS = (str, int, float, bool, type(None))
 
 
 class EvaluationStopped(AtlasError):
-    """The model refuses all questions alike, as with a wrong key, or the total is reached.
+    """The model refuses all questions, as with a wrong key, or the total is reached.
 
     Attributes:
         table: The rows of the finished questions, those that failed included. The replies are
@@ -86,8 +86,8 @@ def evaluate(
     """Ask every question with one method and return a table with one row each, in order.
 
     A question that fails has a row with its `failure` and counts as wrong; no question is left out.
-    If the model refuses three questions in a row alike (a wrong key, no such model or path, a
-    server that does not start), all others would fail too, and the evaluation stops.
+    If the model refuses three questions in a row for the same reason (a wrong key, no such model or
+    path, a server that does not start), all others would fail too, and the evaluation stops.
     `score` is `Question.score`: 1 or 0 for choices and counts, F1 for words, temporal IoU for
     intervals; `right` is a score of at least 0.5.
 
@@ -129,8 +129,8 @@ def evaluate(
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
             or the engine does not exist; or if a folder or file cannot be written.
-        EvaluationStopped: If the model refuses all questions alike, or the total is reached. The
-            error has the table so far.
+        EvaluationStopped: If the model refuses all questions, or the total is reached. The error
+            has the table so far.
 
     Examples:
         >>> rows = ak.evaluate(cases[:3], vlm=vlm, progress=False)
@@ -298,8 +298,8 @@ class _Collected:
         """Collect the rows while the bar shows the progress.
 
         It ends early if the total is reached, or if MOST_REFUSED questions that finish one after
-        another are refused alike. The last of these becomes the last row, so that the last failure
-        of the table says why.
+        another are refused for the same reason. The last of these becomes the last row, so that the
+        last failure of the table says why.
         """
         right = 0
         tokens = 0

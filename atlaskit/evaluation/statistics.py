@@ -72,9 +72,9 @@ def accuracy(
 ) -> pd.DataFrame:
     """Return the mean of a column with its confidence interval.
 
-    For questions with choices, the mean of `score` is the accuracy; for when-questions, it is the
-    mean temporal IoU. A row without a value does not count: a question whose true answer is not
-    known has no score, and one that failed has no values of a search, such as `rounds`.
+    For questions with choices, the mean of `score` is the accuracy; for questions of kind "when",
+    it is the mean temporal IoU. A row without a value does not count: a question whose true answer
+    is not known has no score, and one that failed has no values of a search, such as `rounds`.
 
     Args:
         rows: Table of `evaluate`.

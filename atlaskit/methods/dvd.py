@@ -134,13 +134,13 @@ def dvd(
     check_frames(frames)
     spans = clip_spans(run, clip_s)
     archive = Index(describe_clips(run, spans))
-    tools = Tools(run, spans, archive, top, frames).tools()
+    tools = Actions(run, spans, archive, top, frames).tools()
     turns_taken = converse(run, RESEARCHER, len(spans), tools, turns=turns)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(turns_taken)))
 
 
 @dataclass(frozen=True)
-class Tools:
+class Actions:
     """Carries out the controller's actions in one run."""
 
     run: MethodRun

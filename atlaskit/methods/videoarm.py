@@ -109,7 +109,7 @@ def videoarm(
     """
     check_frames(frames)
     spans = clip_spans(run, clip_s)
-    tools = Tools(run, spans, frames).tools()
+    tools = Actions(run, spans, frames).tools()
     turns_taken = converse(run, NAVIGATOR, len(spans), tools, turns=turns, keep_views=1)
     latest: tuple[View, ...] = ()
     for turn in turns_taken:
@@ -119,7 +119,7 @@ def videoarm(
 
 
 @dataclass(frozen=True)
-class Tools:
+class Actions:
     """Carries out the controller's actions in one run."""
 
     run: MethodRun

@@ -122,7 +122,7 @@ class Cached:
             return entry
 
         def is_usable(entry: bytes) -> bool:
-            """Return whether an entry holds a reply that fits the schema; add it to the list."""
+            """Return whether an entry's reply fits the schema; add it to `cached_replies` then."""
             with suppress(ValueError):  # an imported cache may hold anything
                 reply = read_reply_entry(entry, self.name)
                 answer = request.schema.model_validate_json(reply.text)
@@ -219,7 +219,7 @@ class Cached:
 
 
 def _entry(reply: Reply, name: str) -> bytes:
-    """Return the cache entry of a reply, with the model's name only if another one was asked."""
+    """Return the cache entry of a reply. It names the model only if another model was asked."""
     parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
     if reply.model != name:
         parts["model"] = reply.model

@@ -211,11 +211,13 @@ class _StreamedChoice:
 def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
     """Return the error that a completion holds, as a failure; None if it holds none."""
     error: Any = choice.get("error") or body.get("error")
+    # Some servers send an error as the body itself.
     is_error = body.get("object") == "error" or (not body.get("choices") and words_of(body))
     if not error and is_error:
         error = body
     if not error:
         return None
+    # The rest of a body with a choice is the answer, which is no part of the error.
     page = json.dumps(error if choice else body).encode()
     return failure_of(_code_in(error, body), {}, page, is_in_success=True)
 
@@ -292,6 +294,7 @@ def read_completion(body: Any) -> Completion:
     if failure is not None:
         failure.is_begun = True
     counts = object_of(body.get("usage"))
+    # A thought without an end was cut off, unless the model itself has stopped there.
     is_open = first.is_open and finish_reason not in ("stop", "eos", "end_turn")
     return Completion(
         first.texts[0] if first.texts else "",

@@ -7,8 +7,8 @@ Contents:
     `adapted`, `room_left`: what to change after an error that says what the endpoint refuses.
         `adapted` returns another dialect, which the client keeps as long as it lives. `room_left`
         returns a shorter limit on the answer beside a long prompt, for that call alone. No request
-        is sent to try something out, and nothing learned outlives the run: a warning prints the
-        option that declares it for later runs.
+        is sent to try something out, and no change outlives the run: a warning prints the option
+        that declares the change for later runs.
 
 `completion` reads what comes back. This module knows nothing of connections and retries.
 """

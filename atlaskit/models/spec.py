@@ -47,7 +47,7 @@ USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 class ModelSpec:
     """Where a model is, and the options of its client.
 
-    The options are arguments of `VLM`. One that is None was not given: the default of `VLM` holds.
+    The options become arguments of `VLM`. For an option that is None, the default of `VLM` holds.
 
     Raises:
         InputError: If a value breaks a rule, or the values do not fit together.
