@@ -61,8 +61,7 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
     Raises:
         ServerError: If vLLM cannot be installed.
     """
-    own_vllm = importlib.util.find_spec("vllm")
-    if own_vllm is not None and own_vllm.origin is not None:  # else a mere folder named vllm
+    if _has_vllm():
         return sys.executable
     build = build or fitting_build()
     folder = folder or default_folder() / build
@@ -103,9 +102,15 @@ def _problem(error: Exception) -> str:
 def missing_in(build: Build) -> Path | None:
     """Return where `interpreter` would install vLLM; None if it is installed already."""
     folder = default_folder() / build
-    if importlib.util.find_spec("vllm") is not None or _is_installed(folder, build):
+    if _has_vllm() or _is_installed(folder, build):
         return None
     return folder
+
+
+def _has_vllm() -> bool:
+    """Return whether this Python has vLLM itself, and not just a folder of that name."""
+    spec = importlib.util.find_spec("vllm")
+    return spec is not None and spec.origin is not None
 
 
 def default_folder() -> Path:
