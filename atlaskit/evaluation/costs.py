@@ -92,7 +92,7 @@ class Spending:
 
     A finished question counts with what its replies cost when they were generated, so that the same
     evaluation, repeated from the cache, ends where it ended. A question in flight counts with the
-    calls that it pays for now. What is prepared once a video counts once.
+    calls that it pays for now. The preparation of a video counts once.
 
     What is paid is also added up in the cache, for all runs of the same evaluation, so that a total
     holds however often the evaluation is interrupted. The total is exceeded by at most the calls in
@@ -201,7 +201,7 @@ NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, "video_calls", 
 
 
 def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
-    """Return what a question costs, and what is paid once for a video.
+    """Return the mean cost of a question, and that of preparing a video.
 
     The cost of a video is counted once for each method, however many questions are about it. If a
     budget ended its preparation early for some questions, the largest cost among them counts.

@@ -288,7 +288,7 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
 
 
 def recorded_failure(cache: Cache, key: str) -> ModelError | None:
-    """Return the recorded failure of a call, by the key of the reply that it would have had."""
+    """Return the recorded failure of a call; None without one. `key` is the key of its reply."""
     entry = cache.get(failure_key(key))
     if entry is None:
         return None
@@ -347,7 +347,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
 
 
 def _part_key(part: str | Image) -> str | dict[str, str]:
-    """Return what stands for a message's part in a key: the text itself, or the image's key."""
+    """Return a message's part as it enters a key: a text itself, or the key of an image."""
     return part if isinstance(part, str) else {"image": part.key}
 
 

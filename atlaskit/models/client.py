@@ -290,7 +290,7 @@ class VLM:
         known: set[str],
         left: int | None,
     ) -> Payload:
-        """Return what is sent for a request, in a dialect.
+        """Return the payload of a request in a dialect.
 
         Args:
             request: The request.

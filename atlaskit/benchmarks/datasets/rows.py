@@ -1,4 +1,4 @@
-"""Rows of datasets as they are published: read from files, and validated.
+"""Reads the rows of published datasets from files, and validates them.
 
 * `read_lines`, `read_parquet`, `read_placed`: rows of JSON Lines, Parquet and other files.
 * `Row`, `read_rows`: validated rows, from files or from the caller.

@@ -1,4 +1,4 @@
-"""Packages at the versions that were tested, and what is shown while they are installed.
+"""Installs packages at the versions that were tested, and shows the progress.
 
 Contents:
     `install_locked`: installs the packages of an environment. `requirements.lock` lists them for

@@ -6,8 +6,8 @@ Contents:
     `KeptServer`, `keep`, `find_kept`: A command that asks one question leaves its server to the
         supervisor, which stops it when no request has reached it for a while. Until then other
         commands of the user find it in the list of processes: one argument of the supervisor
-        describes the server, and the name of its process says whether the server may be used. So
-        no file is written that could become stale. Only Linux has such a list.
+        describes the server, and the name of the supervisor's process says whether the server may
+        be used. So no file is written that could become stale. Only Linux has such a list.
 """
 
 from __future__ import annotations
