@@ -1,8 +1,8 @@
 """Names and fingerprints of video files.
 
-* Names: `local_path` returns the path of the file that a person means, or says why there is none.
-  FFmpeg may mistake a name such as `Talk: part 1.mp4`, `pipe:0` or `a|b.mp4` for an address or a
-  pattern. `media_url` writes a path so that it can only mean a local file.
+* Names: `local_path` returns the path of the file that a person means. `why_unreadable` says why it
+  cannot be read. FFmpeg may mistake a name such as `Talk: part 1.mp4`, `pipe:0` or `a|b.mp4` for an
+  address or a pattern. `media_url` writes a path so that it can only mean a local file.
 * Fingerprints: `file_fingerprint`, `playlist_fingerprint` and `collection_fingerprint` identify
   videos by content, wherever the files are.
 """

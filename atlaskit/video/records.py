@@ -183,5 +183,5 @@ def facts_of(video: Video) -> VideoFacts:
 
 
 def _put(key: str, value: bytes, cache: Cache) -> None:
-    """Cache a value that was not read from a cache; replace any other value of its key."""
+    """Cache a value, and replace any other value that the cache holds under its key."""
     cache.remember(key, lambda: value, fits=lambda entry: entry == value)

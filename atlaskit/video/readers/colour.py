@@ -89,20 +89,20 @@ def matrix_of(frame: VideoFrame) -> int:
     return BT470BG
 
 
-def tag_colours(frame: VideoFrame, given: Mapping[str, int | str]) -> None:
+def tag_colours(frame: VideoFrame, settings: Mapping[str, int | str]) -> None:
     """Tag a frame with the colours that its container specifies, if its stream specifies none.
 
     Args:
         frame: A decoded frame.
-        given: The settings from the container: see `Codec.settings`.
+        settings: The settings from the container: see `Codec.settings`.
     """
     names = ("colorspace", "color_primaries", "color_trc")
     if any(getattr(frame, name) != UNSPECIFIED for name in names):
         return
     for name in names:
-        setattr(frame, name, int(given.get(name, UNSPECIFIED)))
+        setattr(frame, name, int(settings.get(name, UNSPECIFIED)))
     # FFmpeg marks HEVC without a range as limited, so `limited` may mean that none was specified.
-    if given.get("color_range") == FULL:
+    if settings.get("color_range") == FULL:
         frame.color_range = FULL
 
 

@@ -171,7 +171,7 @@ class Decoder:
         tag_colours(frame, self._codec.settings)
         size = (frame.width, frame.height)
         # Where the stream has changed its codec or size, pixels may have another shape than at its
-        # beginning. The decoder tells it, unless it has already begun the next size.
+        # beginning. The decoder knows that shape, unless it has already begun the next size.
         has_changed = self._codec is not self._first_codec or size != self._coded
         aspect: Fraction | None = None
         if has_changed and (self._context.width, self._context.height) == size:

@@ -41,11 +41,13 @@ def earliest_start(container: InputContainer) -> Fraction:
 
 
 def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
-    """Return the tick of the first frame, and how many ticks before it is shown it is decoded.
+    """Return the tick of the first frame, and the delay of the first keyframe.
+
+    The delay is the number of ticks from decoding a keyframe to showing it.
 
     A file that was cut may begin with packets that are decoded and not shown. Frames that follow
     the first keyframe in the file but are shown before it do not count, since they need frames that
-    the file lacks. The second value is that of the first keyframe.
+    the file lacks.
 
     Raises:
         VideoError: The file holds no frame.

@@ -289,23 +289,25 @@ class _Packets:
         table["size"] = self.sizes
         table["flags"] = self.flags
         is_key = self._keyframes(table, pictures)
-        given = np.array(self._times, np.int64)
-        steps = np.diff(np.unique(given[given != NO_TIME]))
+        file_times = np.array(self._times, np.int64)
+        steps = np.diff(np.unique(file_times[file_times != NO_TIME]))
         reach = LONGEST_REORDER * max(self._frame_ticks, int(np.median(steps)) if len(steps) else 0)
-        order = self._shown_order(pictures, is_key, given, reach)
+        order = self._shown_order(pictures, is_key, file_times=file_times, reach=reach)
         length = table["duration"][order]
-        is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
+        is_sparse = self.kind == "mpeg" or bool((file_times[order] == NO_TIME).any())
         if is_sparse:
-            times = paced(given[order], length, self.tick)
+            times = paced(file_times[order], length, self.tick)
         else:
-            times = ordered(given[order], reach)
+            times = ordered(file_times[order], reach)
         may_jump = bool(self._container.format.flags & MAY_JUMP)
         timeline = continuous(times, length, list(self._sounds.values()), self.tick, may_jump)
-        table["pts"] = given
+        table["pts"] = file_times
         joints = []
         for joint in timeline.joints:
             first = int(order[: joint.picture].max()) + 1
-            shifted = np.where(given[first:] == NO_TIME, NO_TIME, given[first:] + joint.shift)
+            shifted = np.where(
+                file_times[first:] == NO_TIME, NO_TIME, file_times[first:] + joint.shift
+            )
             table["pts"][first:] = shifted
             joints.append((first, joint.shift))
         table["pts"][order] = timeline.times
@@ -350,17 +352,17 @@ class _Packets:
 
     @staticmethod
     def _shown_order(
-        pictures: _Pictures, is_key: NDArray[np.bool_], given: NDArray[np.int64], reach: int
+        pictures: _Pictures, is_key: NDArray[np.bool_], file_times: NDArray[np.int64], reach: int
     ) -> NDArray[np.int64]:
         """Return the packets of the pictures in the order in which the pictures are shown.
 
-        The decoder of a cut stream may return pictures in a wrong order. Those that the file has
-        before a keyframe, or before a place where the container's times, `given`, fall by more than
-        `reach`, are shown before it.
+        The decoder of a cut stream may return pictures in a wrong order. Pictures that the file
+        holds before a keyframe, or before a place where the container's times fall by more than
+        `reach`, are shown before the pictures from there on.
         """
         is_start = is_key.copy()
-        is_fall = given[1:] < given[:-1] - reach
-        is_start[1:] |= is_fall & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
+        is_fall = file_times[1:] < file_times[:-1] - reach
+        is_start[1:] |= is_fall & (file_times[1:] != NO_TIME) & (file_times[:-1] != NO_TIME)
         order = np.array(pictures.order, np.int64)
         return order[np.argsort(np.cumsum(is_start)[order], kind="stable")]
 

@@ -77,9 +77,9 @@ class ModelChoice:
             vlm: The model, the words that name it, or None.
             named: The words that name the model; "" to take them from the model.
         """
-        self._given = vlm
-        self._given_words = named or _words_of(vlm)
-        self.words = self._given_words
+        self._initial = vlm
+        self._initial_words = named or _words_of(vlm)
+        self.words = self._initial_words
         self._agreed = set[str]()  # words of the models whose servers may be started
         self._announced = ""  # words of the model for which "go on" is awaited
 
@@ -91,8 +91,8 @@ class ModelChoice:
         """
         words = words[:WORDS_CHARS].strip()
         chosen: Model | str | None = words or None
-        if words == self._given_words:
-            chosen = self._given
+        if words == self._initial_words:
+            chosen = self._initial
         elif words == ORACLE:
             chosen = oracle_of(video)
             if chosen is None:
@@ -106,7 +106,7 @@ class ModelChoice:
 
     def offered(self, video: Video) -> list[str]:
         """Return the words of the models that the page offers."""
-        words = [self._given_words]
+        words = [self._initial_words]
         if oracle_of(video) is not None:
             words.append(ORACLE)
         words += registered(MODELS)
