@@ -330,7 +330,13 @@ class NotebookOutput:
         self._publish(_page(newest, self._root), counts_text(newest))
 
     def _publish(self, page: str, text: str, is_final: bool = False) -> None:
-        """Replace the output of the cell by a page, or by text where HTML is not shown."""
+        """Replace the output of the cell by a page, unless the output is final already.
+
+        Args:
+            page: The page.
+            text: The text that is shown where HTML is not.
+            is_final: Whether nothing may replace this output.
+        """
         from IPython.display import display  # IPython is only needed in notebooks
 
         with self._lock:  # a drawing that hung must not replace the result

@@ -95,7 +95,7 @@ def view_description(view: View) -> str:
     """Return the description of a view's grid, with its sampling unless that is the default."""
     grid = view.grid
     frames = SAMPLING_WORDS[view.look.sampling]
-    # The depth is that below the video's root grid, so a grid with another root has none here.
+    # Depths count from the video's root grid, so that of a grid with another root is left out.
     is_in_video_tree = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)
     description = grid_description(grid, view.dead, has_depth=is_in_video_tree)
     if frames:

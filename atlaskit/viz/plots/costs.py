@@ -115,7 +115,7 @@ def failure_modes(
 
     Args:
         failures: A table of `diagnosis.table`, one row per wrong answer.
-        questions: Number of questions that each method was asked, of which the bars are shares.
+        questions: Number of questions that each method was asked; bars are shares of it.
         names: Methods to draw, in this order, also those without a failure; None draws the methods
             in `failures`.
         ax: Axes to draw on; None makes a new figure.

@@ -1,8 +1,8 @@
 """Series of a figure: how seaborn draws each method and model, and what their intervals are.
 
 A table of several models has the column `model`. In a figure of several methods, colour and marker
-tell the method, and the stroke of a line tells the model. In a figure of one method, all of them
-tell the model.
+tell the method, and the stroke of the line and the fill of the marker tell the model. In a figure
+of one method, all of them tell the model.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def draw_means(
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
     """Return a function for seaborn's `errorbar` that computes the clustered interval of a mean.
 
-    seaborn calls the function with the values of each point, whose index tells their clusters.
+    seaborn calls the function with the values of each point, whose index gives their clusters.
 
     Args:
         clusters: The cluster of each row of the table that is drawn, such as its video.
@@ -236,7 +236,7 @@ def short_count(value: float, _position: object = None) -> str:
 
 
 def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
-    """Label the y axis and scale it: linear from 0 to 1 for scores, logarithmic for tokens.
+    """Label and scale the y axis: from 0 to 1 for scores, logarithmic for tokens, else from 0.
 
     Call it after seaborn has drawn: on a logarithmic axis, seaborn would draw geometric means.
 

@@ -73,8 +73,7 @@ MAX_CHARS = 4_000
 MIN_CHARS = 200
 """No text is cut to fewer characters than this."""
 TOTAL_CHARS = 400_000
-"""The more steps a run has, the shorter are their texts: one of each step together have about this
-many characters."""
+"""Most characters of one text, times the number of steps: texts are shorter in a longer run."""
 FEW_ROWS = 4
 """The rows of a step with more rows than this are cut shorter, so that its size stays bounded."""
 

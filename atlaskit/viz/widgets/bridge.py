@@ -69,10 +69,10 @@ class PageOwner(ABC):
         widget = _widget_class(self.page)()
         if widget.comm is not None:
             # JupyterLab sends a page's messages to a subshell of the kernel, a thread that is free
-            # while a cell runs. ipykernel 7.4 would instead route a page's reply to the shell from
-            # which the kernel last sent a message, so that a cell can wait for the reply. Our
-            # messages come from threads, for which this is the shell of whichever cell ran last,
-            # and that cell may run for minutes.
+            # while a cell runs. ipykernel 7.4 would instead route them to the shell from which the
+            # kernel last sent a message, so that a cell can wait for a reply. Our messages come
+            # from threads, for which this is the shell of whichever cell ran last, and that cell
+            # may run for minutes.
             widget.comm._reply_subshell_for = None
             # The comm's own method would also call the hooks for the end of a cell, which show and
             # close the figures that a running cell still draws.
@@ -180,9 +180,10 @@ IsLatest = Callable[[], bool]
 
 
 class Debouncer:
-    """Runs jobs one at a time in a thread. A new job replaces those that have not started yet.
+    """Runs jobs one at a time in a thread.
 
-    All methods may be called from any thread.
+    A new job replaces those that have not started yet, except jobs that are kept (`is_kept`). All
+    methods may be called from any thread.
     """
 
     def __init__(self, name: str) -> None:
