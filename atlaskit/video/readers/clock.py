@@ -172,21 +172,25 @@ def _starts(
         if 0 <= step <= longest + duration[index - 1]:
             continue  # the time at index - 1 was the wrong one, and has been corrected
         if step < 0 and index - 2 >= starts[-1] and times[index] >= times[index - 2]:
+            # Without the time at index - 1, the times do not go back.
             times[index - 1] = min(int(times[index - 2] + duration[index - 2]), int(times[index]))
             continue
         following = int(times[index + 1]) if index + 1 < len(times) else None
         if following is not None and 0 <= following - before <= longest + 2 * duration[index - 1]:
+            # Without the time at index, the times neither go back nor jump.
             times[index] = min(before + int(duration[index - 1]), following)
-        elif step < 0 or not _is_still(int(index), times, starts[-1], runs, tick):
+        elif step < 0 or not _was_shown_until(int(index), times, starts[-1], runs, tick):
             starts.append(int(index))
     return starts
 
 
-def _is_still(index: int, times: Ticks, first: int, runs: Sequence[Run], tick: Fraction) -> bool:
+def _was_shown_until(
+    index: int, times: Ticks, first: int, runs: Sequence[Run], tick: Fraction
+) -> bool:
     """Return whether the picture before `index` was shown until then, so that no clock jumped.
 
-    It was if sound continues through the step to `index`, or if the pictures from `first`, where
-    the part begins, are about as far apart.
+    It was if sound continues through the step to `index`, or if the pictures from `first` on, where
+    the part begins, are about as far apart. It also counts as shown if it is the only one there.
     """
     from_s = int(times[index - 1]) * tick + LONGEST_STEP_S
     until_s = int(times[index]) * tick - LONGEST_STEP_S

@@ -68,10 +68,10 @@ class Decoder:
         self._threads = threads
         self._context = new_context(self._codec, threads, is_strict=True)
         self._can_skip = source.codec.name in SKIPPABLE
-        self._coded = source.codec.coded_size
-        self._scaler = PictureScaler(source.size, self._coded, source.orientation)
+        self._coded_size = source.codec.coded_size
+        self._scaler = PictureScaler(source.size, self._coded_size, source.orientation)
         self._new_frames = 0
-        self._recent: list[VideoFrame] = []
+        self._recent: list[VideoFrame] = []  # frames that the next request may want
         self._keeps_recent = False
         self._found: dict[float, Pixels] = {}
         self.position: PacketId | None = None
@@ -172,7 +172,7 @@ class Decoder:
         size = (frame.width, frame.height)
         # Where the stream has changed its codec or size, pixels may have another shape than at its
         # beginning. The decoder knows that shape, unless it has already begun the next size.
-        has_changed = self._codec is not self._first_codec or size != self._coded
+        has_changed = self._codec is not self._first_codec or size != self._coded_size
         aspect: Fraction | None = None
         if has_changed and (self._context.width, self._context.height) == size:
             aspect = aspect_of(self._context)
