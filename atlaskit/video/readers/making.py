@@ -343,7 +343,7 @@ class _Packets:
         it.
         """
         decoder_keys = np.isin(np.arange(len(self)), pictures.keys)
-        container_keys = (table["flags"] & KEYFRAME) != 0
+        container_keys: NDArray[np.bool_] = (table["flags"] & KEYFRAME) != 0
         is_telling = 0 < len(pictures.keys) < len(pictures.order)
         is_recovering = self.codecs[0].name == "h264" and not pictures.keys
         if is_telling or is_recovering or not container_keys.any():
