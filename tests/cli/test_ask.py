@@ -1,4 +1,4 @@
-"""The command line as a subprocess: its output, error messages and exit status."""
+"""`atlaskit ask`, what all commands tell of a wrong line, and the options that name a model."""
 
 import json
 import os
@@ -10,13 +10,20 @@ from typing import Any
 
 import pytest
 from cli.conftest import Shell
+from support.asking import ask
+from support.faults import sending
 from support.loopback import loopback
 from support.media import make_video
+from support.model_doubles import Babbler
 from support.speaking import speaking_video
 
+from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
+from atlaskit.cli.model import joined_words
 from atlaskit.evaluation import tables
+from atlaskit.models.serving.server import Server, serve
 from atlaskit.viz.widgets.runtable import RunTable
+from atlasworld.nano.model import PRESET
 
 NO_SERVER = "--model http://127.0.0.1:9/v1 absent"
 ASK = "ask {film} What? --choice red --choice blue"
@@ -149,3 +156,70 @@ def test_a_full_disk_and_a_closed_pipe_end_in_one_sentence(film_file: Path, in_t
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "") and Path("f.png").exists()
+
+
+VARIABLE = "ATLASKIT_TEST_KEY"
+
+
+@pytest.fixture
+def asking(film_file: Path) -> str:
+    return f"ask '{film_file}' 'What?' --choice a --choice b --cell 32 --calls 4"
+
+
+def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
+    asking: str, in_tmp: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Promise 17: no result, page, table, card, trace or cache has it, and nothing prints it."""
+    monkeypatch.setenv(VARIABLE, KEY)
+    table = "evaluate atlasworld --first 1 --load minutes 1 --load drawn true --traces runs --calls 4 --out rows.csv"
+    with loopback() as server:
+        model = f"--model {server.url} loop --dialect hosted --key-env {VARIABLE}"
+        told = shell(f"{asking} --save result.json --html run.html {model}")
+        told += shell(f"{table} {model}")
+        count = len(server.bodies)
+        assert {headers["Authorization"] for headers in server.headers[-count:]} == {f"Bearer {KEY}"}
+        assert not any("seed" in body for body in server.bodies), "as it would be for vLLM"
+        server.faults = [sending({"error": {"message": f"Incorrect API key provided: {KEY}"}}, 401)] * 20
+        told += shell(f"{asking} --k 4 {model}", status=1)  # the refusal repeats the key
+        count = len(server.bodies)
+        monkeypatch.delenv(VARIABLE)
+        told += shell(f"{asking} --save replayed.json --replay {model}")  # a replay needs no key
+        told += shell(f"{asking} {model}", status=2)
+        assert len(server.bodies) == count
+    assert f"{VARIABLE} is missing or empty" in told and KEY not in told
+    assert Path("result.json").read_bytes() == Path("replayed.json").read_bytes()
+    files = [path for path in in_tmp.rglob("*") if path.is_file()]
+    assert {"result.json", "run.html", "rows.csv.txt"} <= {path.name for path in files}
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def test_nano_is_served_without_being_started(
+    asking: str, film_file: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all replies in the cache, one line answers and no server starts."""
+
+    def start(self: Server) -> None:
+        raise AssertionError("a server was started")
+
+    double = Babbler(1)
+    double.name, double.parameters = serve("nano").name, serve("nano").parameters
+    double.preset = PRESET
+    ask(str(film_file), "What?", ["a", "b"], vlm=double, cell=32, budget=Budget(calls=4), cache=Cache("cache"))
+    monkeypatch.setattr(Server, "_ensure_running", start)
+    shell(f"{asking} --subtitles none --model nano")
+    shell(f"{asking} --subtitles none --model nano --replay")
+
+
+@pytest.mark.parametrize(
+    ("given", "joined"),
+    [
+        ("ask --model nano a.mp4 Who?", "ask --model=nano a.mp4 Who?"),
+        ("ask a.mp4 Who? --model nano", "ask a.mp4 Who? --model=nano"),
+        ("ask a.mp4 --model http://h/v1 NAME", "ask a.mp4 --model http://h/v1 NAME"),
+        ("ask --model --workers 3", "ask --model --workers 3"),
+        ("ask -- --model nano", "ask -- --model nano"),
+        ("ask --model", "ask --model"),
+    ],
+)
+def test_other_arguments_may_follow_a_model_on_this_machine(given: str, joined: str) -> None:
+    assert joined_words(given.split()) == joined.split()
