@@ -1,4 +1,4 @@
-"""Writers of questions: one for each category, and for some a second, about what a script lacks.
+"""Writers of questions: one for each category, for some also one about what a script lacks.
 
 `Askable` holds the parts of a script that questions may name. A writer returns a question, or None
 if the script has nothing to ask about in the writer's category. The first choice of a question is
@@ -300,7 +300,7 @@ def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> lis
 
 
 def _sample(pool: Sequence[str], rng: random.Random) -> list[str]:
-    """Return items from a pool in random order, as many as a question has wrong choices."""
+    """Return random items of a pool, at most as many as a question has wrong choices."""
     return rng.sample(pool, min(len(pool), CHOICES - 1))
 
 

@@ -99,7 +99,7 @@ class Visit:
 
     @property
     def searched_s(self) -> tuple[Span, ...]:
-        """Intervals in seconds that were opened or seen as finely as possible, not marked cells.
+        """Intervals in seconds, without marked cells, that were opened or seen as finely as possible.
 
         If the region holds no evidence, these intervals are dead. A cell that was seen but not
         opened is not dead, since the evidence may lie between the frames.
@@ -209,7 +209,8 @@ class Worker:
         self.refusal = str(outcome) if outcome.is_final else ""
         self.is_silent = self.is_silent and not isinstance(outcome, Refused)
         if isinstance(outcome, Refused | BadReply):
-            self.begin = len(self.turns)  # in a new conversation: the same messages would fail
+            # The same messages would fail again, so a new conversation begins.
+            self.begin = len(self.turns)
         return Failure.of("step", outcome, view=ViewRecord.of(self.observation), **self.place)
 
     def next_call(self, steps_left: int) -> StepCall:

@@ -78,7 +78,7 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
         self._reader = sqlite3.connect(
             path, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
-        # SQLite opens the file at the first read; later, the file may have been deleted.
+        # Read once now: SQLite opens the file at the first read, and later it may be deleted.
         self.find("")
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -271,7 +271,7 @@ class Store:
             )
 
     def remove_foreign(self) -> int:
-        """Remove orphaned files, and rows with pickled keys, without loading them; count both."""
+        """Remove orphaned files, and rows with pickled keys, unloaded; return their number."""
         with self._cache_errors("written"), self._rows.transact():
             self._rows.query("DELETE FROM Cache WHERE NOT (raw = 1 AND TYPEOF(key) = 'text')")
             ((count,),) = self._rows.query("SELECT CHANGES()")

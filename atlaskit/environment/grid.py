@@ -243,8 +243,8 @@ class Grid:
     def _tree(self) -> tuple[float, float, tuple[int, ...]]:
         """(start_s, end_s, path): the tree of equally long cells that contains this grid.
 
-        The tree begins at the root grid. If the root's cells are unequal, it begins at one of them,
-        and the path is the path from there.
+        It is the tree of the root grid or, below unequal root cells, the tree of one of these
+        cells. The path leads from the top of the tree to this grid.
         """
         if not (self.edges and self.path):
             return self.root_start_s, self.root_end_s, self.path

@@ -137,6 +137,7 @@ class Look:
             return self.cell, self.cell
         text_px = strips * self.strip
         gutter = self.gutter
+        # `step` is the smallest side with which the cells together fill whole patches.
         if width >= height:
             share = ((self.cell - gutter) * height / width + text_px + gutter) / self.cell
             step = self.patch // math.gcd(rows, self.patch)

@@ -137,6 +137,7 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
         return {**reply, "conclusion": {"action": "not_there", "sure": 0.9 if is_all_seen else 0.3}}
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))
     del answer["reasoning"]
+    # A verdict may cite fewer frames than other decisions.
     for part in (answer, *answer.get("weighed", ())):
         for side in ("supporting", "contradicting"):
             if side in part:

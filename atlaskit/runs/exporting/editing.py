@@ -201,8 +201,8 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
         lines.append(f"{number:03}  AX       AA/V  C        {' '.join(times)}")
         lines.append(f"* FROM CLIP NAME: {piece.name}")
         lines.append(f"* FRAME RATE: {clock.rate}")
-        place = times[2].replace(";", ":")  # readers of markers support no other sign
-        lines.append(f"* LOC: {place} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
+        marker_time = times[2].replace(";", ":")  # readers of markers support no other sign
+        lines.append(f"* LOC: {marker_time} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
         if passage.text:
             lines += [f"* COMMENT: {line}" for line in passage.text.split("\n")]
         record_tick += count
@@ -279,8 +279,8 @@ def _event(rows: _EventRows, video: Video | None, fps: float | None) -> Passage:
 def _clock(stated: str, is_dropping: bool, video: Video | None, fps: float | None) -> FrameClock:
     """Return the clock of an event.
 
-    It is the video's, if its rate is the stated one. Otherwise its rate is the stated one, `fps`,
-    or 29.97 for a drop-frame EDL, whichever is known first.
+    The video's clock is used unless the EDL states another rate. Without the video, the rate is the
+    stated one, `fps`, or 29.97 for a drop-frame EDL, whichever is known first.
     """
     match = re.fullmatch(r"(\d{1,7})(?:/(\d{1,5}))?|(\d{1,4}\.\d{1,6})", stated.strip())
     rate = None
