@@ -99,10 +99,10 @@ class Visit:
 
     @property
     def searched_s(self) -> tuple[Span, ...]:
-        """Intervals in seconds, without marked cells, that were opened or seen as finely as possible.
+        """Intervals in seconds that were opened or seen as finely as possible.
 
-        If the region holds no evidence, these intervals are dead. A cell that was seen but not
-        opened is not dead, since the evidence may lie between the frames.
+        Marked cells are left out. If the region holds no evidence, these intervals are dead. A cell
+        that was seen but not opened is not dead, since the evidence may lie between the frames.
         """
         opened_s = list[Span]()
         for grid in self.shown:
