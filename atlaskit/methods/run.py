@@ -105,7 +105,7 @@ class DecisionCall(Call):
         kind = self.question.kind
         choices = len(self.question.choices)
         several = self.question.several
-        schema = decision_schema(kind, choices, self.duration_s, (), has_several=several)
+        schema = decision_schema(kind, choices, self.duration_s, frames=(), has_several=several)
         return self.of("master", "decision", schema, system, *parts)
 
 
@@ -204,7 +204,8 @@ class MethodRun(Run):
                 model.
             fit: How a frame fills its cell: see `ak.Search`.
             subtitles: Whether the model gets the subtitle lines.
-            threads: Calls that are made at the same time; no result depends on the number.
+            threads: Calls that are made at the same time. No result depends on the number, unless
+                a limit of the budget other than `calls` is reached.
             kind: The kind of the question: see `ask`.
             budget: The most that the run may spend.
             sample: Number of the sample: see `ask`.
@@ -305,7 +306,7 @@ class MethodRun(Run):
         """
         size = len(items) if self.budget is None else self.threads
         unreachable = 0
-        has_reply = self.has_reply
+        has_reply = self.has_reply  # counted in the order of the items, not as calls end
         start = 0
         with ThreadPoolExecutor(self.threads) as pool:
             while start < len(items) and not self.is_over:
@@ -412,6 +413,7 @@ def method(
         if not k:
             shared = [each for each in shared if each.name not in OF_FRAMES]
         own = list(inspect.signature(answer).parameters.values())[1:]
+        # The video, the question, its choices and the model come first.
         signature = inspect.Signature([*shared[:4], *own, *shared[4:]], return_annotation="Result")
 
         @wraps(answer)
