@@ -171,7 +171,7 @@ def played_frames(path: Path) -> list[tuple[float, int, np.ndarray]]:
     """Play a file from its start; return each frame's second, its index and its pixels."""
     with open_media(path, {}) as container:
         stream = max(container.streams.video, key=lambda stream: stream.codec_context.width)
-        frames = [frame for frame in _decoded(container, stream) if frame.pts is not None]
+        frames = [frame for frame in decoded(container, stream) if frame.pts is not None]
         start, tick = min((frame.pts for frame in frames), default=0), stream.time_base
         times = [float((frame.pts - start) * tick) for frame in frames]
         times.sort()  # AVI gives decoding times; the decoder returns frames in presentation order
@@ -186,14 +186,21 @@ def _rgb(frame: av.VideoFrame) -> np.ndarray:
         return np.zeros((frame.height, frame.width, 3), np.uint8)
 
 
-def _decoded(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
+def decoded(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
     """Yield all frames; continue after damage, as players do."""
     packets = container.demux(stream)
+    asked_again = 0
     while True:
         try:
             packet = next(packets)
         except StopIteration:
             return
+        except BlockingIOError:  # of bytes that are no packets, FFmpeg says to try again
+            asked_again += 1
+            if asked_again > 100:
+                return
+            packets = container.demux(stream)
+            continue
         except (av.FFmpegError, OSError, ValueError):
             packet = None
         with suppress(av.FFmpegError, OSError, ValueError):

@@ -20,7 +20,7 @@ from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.coverage import Coverage, coverage_of, recorded_edges
 from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
-from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
+from atlaskit.runs.result import Result, in_words, searched_interval, trace_of, verdict
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -135,11 +135,11 @@ class RunSource:
     def within(self) -> Span | None:
         """The interval of the root grid in seconds; None if it is unknown."""
         if self.video is not None:
-            return searched(self.settings, self.video.duration_s)
+            return searched_interval(self.settings, self.video.duration_s)
         span_s = _root_span_s(self.trace, self.k)
         if span_s is None:
             return None
-        return searched(self.settings, span_s)
+        return searched_interval(self.settings, span_s)
 
     @cached_property
     def coverage(self) -> Coverage | None:
