@@ -16,12 +16,12 @@ from atlaskit.cli.model import (
     add_model_options,
     add_search_options,
     add_yes_option,
-    asking,
     budget_of,
     changes_of,
     named_model,
     search_of,
     server_notice,
+    with_consent,
 )
 from atlaskit.cli.outputs import IMAGES, TABLES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
@@ -254,7 +254,7 @@ def _ask(options: argparse.Namespace) -> int:
     if options.refresh:
         cache = cache.refreshing()
     video = _opened(options, cache)
-    vlm = asking(as_model(spec, cache, is_replay=options.replay, keep=True), options)
+    vlm = with_consent(as_model(spec, cache, is_replay=options.replay, keep=True), options)
     with server_notice(vlm):
         if options.each is not None:
             return _ask_each(options, video, question, vlm, changes, budget, cache)

@@ -178,7 +178,7 @@ class Eyes:
 
     def analyze(self, action: Any, ranges: Ranges) -> Outcome:
         """Answer a question from frames of a range of clips."""
-        return ranges.inspect(self.run, action.question, self.frames, tells="confidence")
+        return ranges.inspect(self.run, action.question, self.frames, judgement="confidence")
 
     def _clips_in(self, view: View) -> str:
         """Return the numbers of the clips whose frames a sheet shows."""

@@ -70,7 +70,7 @@ def test_a_run_is_replayed_from_its_recording(recorded: Recorded, film: World, f
     assert packed["reply"] == len(replies_in(cache)) and "view" not in packed
     assert import_(file, cache=other) == packed
     again = check_replayed(result, film, other)
-    with pytest.raises(VideoError, match="needed that is not in the cache"):
+    with pytest.raises(VideoError, match="the cache does not"):
         again.sheet.jpeg()
     assert sum(import_(file, cache=other).values()) == 0
 

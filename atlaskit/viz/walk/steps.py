@@ -49,7 +49,7 @@ from atlaskit.runs.narrate import (
     summary,
     value_text,
 )
-from atlaskit.runs.result import rests_on
+from atlaskit.runs.result import why_unsupported
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.pictures import Pictures
@@ -323,7 +323,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     if omitted:
         notes.append(f"The last {omitted:,} events are not shown.")
     if run.answer is not None and not run.evidence:
-        notes.append(f"Evidence: {rests_on(run.settings.get('method'))}.")
+        notes.append(f"Evidence: {why_unsupported(run.settings.get('method'))}.")
     if len(evidence) > MAX_EVIDENCE:
         notes.append(
             f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed."
