@@ -57,6 +57,8 @@ SLOWEST_TOKENS_A_S = 20.0
 """For a long answer, the time-out is longer: the time that a model of this speed needs for it."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
+SHORTEST_S = 0.001
+"""The shortest time-out in seconds; a socket accepts none below 0."""
 DEFAULT_LIMIT = 16
 """Most requests in flight to one address, unless a client sets another limit."""
 MINUTE_S = 60.0
@@ -322,7 +324,8 @@ class Line:
                 "could not be called before the deadline", is_passing=False, is_call=False
             )
         own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
-        timeout_s = min(own_s, state.left_s)
+        left_s = max(state.left_s, SHORTEST_S)  # the deadline may have passed since the check
+        timeout_s = min(own_s, left_s)
         state.sent_bytes += len(body)
         try:
             return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]

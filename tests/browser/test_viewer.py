@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,47 +14,32 @@ from playwright.sync_api import Locator, expect
 from support.asking import ask, evaluate
 from support.jupyter import Book, Notebooks
 
-from atlaskit.agents.budget import Budget
-from atlaskit.caching.cache import Cache
+import atlaskit as ak
 from atlaskit.runs.replay import pictures
-from atlaskit.runs.result import Result
-from atlaskit.viz import walk
 from atlasworld import Oracle, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-CALLS = Budget(calls=24)
 
-
-@dataclass(frozen=True)
 class SavedRuns:
     """Two runs of one question, as results and as files, and the cache with their images."""
 
-    folder: Path
-    runs: tuple[Result, Result]
-
-    @property
-    def cells(self) -> str:
-        return f"import atlaskit as ak\ncache = ak.Cache({str(self.folder / 'cache')!r})"
-
-    def path(self, number: int) -> str:
-        return repr(str(self.folder / f"run{number}.json"))
+    def __init__(self, world: World, folder: Path) -> None:
+        self.folder, self.cache = folder, ak.Cache(folder / "cache")
+        question = next(question for question in world.questions if question.category == "COUNT")
+        options: dict[str, Any] = {"cache": self.cache, "k": 4, "cell": 96, "budget": ak.Budget(calls=24)}
+        self.runs = [ask(world.drawn, question, vlm=Oracle(world, miss=miss), **options) for miss in (0.2, 0.5)]
+        self.cells = f"import atlaskit as ak\ncache = ak.Cache({str(folder / 'cache')!r})"
+        self.paths = [str(folder / f"run{number}.json") for number in range(2)]
+        for result, path in zip(self.runs, self.paths, strict=True):
+            result.save(path)
+            for each in pictures(result.trace, world.drawn, self.cache):
+                each.picture.jpeg()
 
 
 @pytest.fixture(scope="module")
 def saved(world: World, tmp_path_factory: pytest.TempPathFactory) -> SavedRuns:
-    folder = tmp_path_factory.mktemp("saved")
-    cache = Cache(folder / "cache")
-    question = next(question for question in world.questions if question.category == "COUNT")
-    runs = [
-        ask(world.drawn, question, vlm=Oracle(world, miss=miss), cache=cache, k=4, cell=96, budget=CALLS)
-        for miss in (0.2, 0.5)
-    ]
-    for number, result in enumerate(runs):
-        result.save(folder / f"run{number}.json")
-        for each in pictures(result.trace, world.drawn, cache):
-            each.picture.jpeg()
-    return SavedRuns(folder, (runs[0], runs[1]))
+    return SavedRuns(world, tmp_path_factory.mktemp("saved"))
 
 
 def viewer_in(book: Book, cell: int = 1) -> Locator:
@@ -71,16 +55,16 @@ def wait_for_step(walker: Locator, step: int, pane: int = 0) -> None:
     expect(walker.locator(".pane").nth(pane).locator("figure[aria-busy]")).to_have_count(0)
 
 
-def steps_of(result: Result) -> list[dict[str, Any]]:
+def steps_of(result: ak.Result) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the steps in the exported page of a run, and its summary."""
-    page: dict[str, Any] = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(result))[0])
-    return [*page["steps"], page["run"]]
+    page: dict[str, Any] = json.loads(re.findall(r'id="run">(.*?)</script>', ak.walk.html(result))[0])
+    return page["steps"], page["run"]
 
 
 def test_mouse_keys_and_filters_select_steps(notebooks: Notebooks, saved: SavedRuns) -> None:
-    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, cache=cache)")
+    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.paths[0]!r}, cache=cache)")
     walker, keys = viewer_in(book), book.page.keyboard
-    *steps, summary = steps_of(saved.runs[0])
+    steps, summary = steps_of(saved.runs[0])
     last = len(steps) - 1
     assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget hides the static picture"
     walker.get_by_role("button", name="next").click()
@@ -91,29 +75,25 @@ def test_mouse_keys_and_filters_select_steps(notebooks: Notebooks, saved: SavedR
     expect(walker.locator(".saw img")).to_have_js_property("complete", True)
     slider = walker.get_by_role("slider", name="step")
     slider.focus()
-    keys.press("Home")
     keys.press("ArrowRight")
     wait_for_step(walker, 1)
     assert str(slider.get_attribute("aria-valuetext")).startswith("Step 1 of")
 
-    choices = walker.get_by_role("group", name="Filters").locator("select")
+    who, action = walker.get_by_role("group", name="Filters").locator("select").all()[:2]
     of_master = [index for index, step in enumerate(steps) if step["who"] == "Master"]
-    choices.nth(0).select_option("Master")
+    who.select_option("Master")
     wait_for_step(walker, of_master[0])
     expect(walker.get_by_role("status").filter(has_text="steps")).to_have_text(f"{len(of_master)} of {last + 1} steps")
     walker.get_by_role("button", name="next").click()
     wait_for_step(walker, of_master[1])
-    choices.nth(0).select_option("")
-    choices.nth(1).select_option("Expand")
+    who.select_option("")
+    action.select_option("Expand")
     wait_for_step(walker, next(index for index, step in enumerate(steps) if step["does"] == "Expand"))
-    choices.nth(1).select_option("")
-    axis = walker.get_by_role("slider", name="time of the run")
-    axis.focus()
+    action.select_option("")
+    walker.get_by_role("slider", name="time of the run").focus()
     keys.press("End")
     wait_for_step(walker, last)
     expect(walker.locator(".saw img")).to_have_count(2)
-    keys.press("Home")
-    wait_for_step(walker, 0)
     item, found = summary["evidence"][-1]
     walker.get_by_role("button", name=item).click()
     wait_for_step(walker, found)
@@ -121,10 +101,10 @@ def test_mouse_keys_and_filters_select_steps(notebooks: Notebooks, saved: SavedR
     regions = walker.get_by_role("list", name="Regions by depth")
     region = summary["regions"][2]
     regions.get_by_role("button", name=region["told"]).first.click()
-    assert json.loads(json.dumps(steps[current_step(walker)]["path"]))[: len(region["path"])] == region["path"]
-    choices.nth(0).select_option("Master")
+    assert steps[current_step(walker)]["path"][: len(region["path"])] == region["path"]
+    who.select_option("Master")
     expect(regions.get_by_role("listitem")).to_have_count(1)  # the others have no step of the Master
-    choices.nth(0).select_option("")
+    who.select_option("")
     assert len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
@@ -136,10 +116,10 @@ def current_step(walker: Locator, pane: int = 0) -> int:
 
 
 def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
-    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, {saved.path(1)}, cache=cache)")
+    book = notebooks(saved.cells, f"ak.widgets.TraceViewer(*{saved.paths}, cache=cache)")
     walker = viewer_in(book)
     expect(walker.locator(".heading")).to_have_count(2)
-    one, other = (steps_of(result)[:-1] for result in saved.runs)
+    (one, _), (other, _) = map(steps_of, saved.runs)
     panes, together = walker.locator(".pane"), walker.get_by_label("move together")
     together.uncheck()
     panes.nth(1).get_by_role("button", name="next").click()
@@ -147,13 +127,13 @@ def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
     wait_for_step(walker, 0, 0)
     together.check()
     panes.nth(0).get_by_role("button", name="next").focus()
-    for index in range(1, min(len(one), 9)):
+    for index, step in enumerate(one[1:9], start=1):
         book.page.keyboard.press("ArrowRight")
         wait_for_step(walker, index, 0)
-        matching, path = other[current_step(walker, 1)], one[index]["path"]
+        path, matching = step["path"], other[current_step(walker, 1)]
         if path is None:
-            assert matching["path"] is None and matching["does"] == one[index]["does"]
-        elif path in [step["path"] for step in other]:
+            assert matching["path"] is None and matching["does"] == step["does"]
+        elif path in [each["path"] for each in other]:
             assert matching["path"] == path
         else:
             assert matching["path"] == path[: len(matching["path"])], "the nearest region around it"
@@ -168,12 +148,8 @@ def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
 def rows(world: World, saved: SavedRuns) -> pd.DataFrame:
     """Rows of two methods on the same questions, with traces of all but one."""
     cases = world.cases(drawn=True)[:5]
-    given: dict[str, Any] = {
-        "cache": Cache(saved.folder / "cache"),
-        "progress": False,
-        "traces": saved.folder / "traces",
-    }
-    searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=Budget(calls=12), **given)
+    given: dict[str, Any] = {"cache": saved.cache, "progress": False, "traces": saved.folder / "traces"}
+    searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, k=4, budget=ak.Budget(calls=12), **given)
     joined = pd.concat([searched, evaluate(cases, "uniform", vlm=Oracle, **given)], ignore_index=True)
     joined.loc[9, ["stop", "trace", "failure", "right"]] = ["failed", "", "The server died.", False]
     joined.assign(prediction=joined["prediction"].astype(str)).to_parquet(saved.folder / "rows.parquet")

@@ -9,12 +9,12 @@ to a subshell that has ended is lost (ipykernel#1557).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import KernelManager
+from jupyter_client.manager import start_new_kernel
 from support.paths import TESTS
 
 SETUP = f"""
@@ -25,9 +25,15 @@ import matplotlib.pyplot as plt
 import atlaskit as ak
 from IPython import get_ipython
 from support.stand_ins import Flat
-hooks = []
+hooks, seen = [], []
 get_ipython().events.register("post_execute", lambda: hooks.append(threading.current_thread()))
 explorer = ak.widgets.GridExplorer(Flat(), k=4, cell=32, cache=ak.Cache(None))
+receive = explorer._receive
+def counted(message):
+    receive(message)
+    print("swallowed")
+    seen.append(message)
+explorer._receive = counted
 explorer
 """
 DRAWING = """
@@ -36,103 +42,56 @@ axes.plot([1, 2, 3])
 hooks.clear()
 print("drawing", flush=True)
 deadline = time.monotonic() + 60
-while len(explorer.seen) < 3 and time.monotonic() < deadline: time.sleep(0.02)
+while len(seen) < 3 and time.monotonic() < deadline:
+    time.sleep(0.02)
 time.sleep(0.3)
 axes.set_title("the whole figure")
 print("open figures:", plt.get_fignums(), "hooks:", len(hooks))
 """
-COUNTING = """
-seen = explorer.seen = []
-receive = explorer._receive
-def counted(message):
-    receive(message)
-    print("swallowed")
-    seen.append(message)
-explorer._receive = counted
-"""
 S = 60.0
-
-
-class Kernel:
-    """A kernel and what it has sent.
-
-    Attributes:
-        sent: What the kernel published, in order.
-    """
-
-    def __init__(self, client: BlockingKernelClient) -> None:
-        self.client = client
-        self.sent = list[dict[str, Any]]()
-
-    def next(self) -> dict[str, Any]:
-        """Return the next message that the kernel publishes."""
-        self.sent.append(self.client.get_iopub_msg(timeout=S))
-        return self.sent[-1]
-
-    def until_idle(self, parent: str) -> list[dict[str, Any]]:
-        """Return what a request publishes, once it is over."""
-        while True:
-            message = self.next()
-            own = message["parent_header"].get("msg_id") == parent
-            if own and message["content"].get("execution_state") == "idle":
-                return [each for each in self.sent if each["parent_header"].get("msg_id") == parent]
-
-    def run(self, code: str) -> list[dict[str, Any]]:
-        """Run a cell; return what it publishes."""
-        published = self.until_idle(self.client.execute(code))
-        assert not [each for each in published if each["msg_type"] == "error"], published
-        return published
-
-    def ask(self, kind: str, **content: Any) -> dict[str, Any]:
-        """Send a request over the control channel; return the content of its reply."""
-        message = self.client.session.msg(kind, content)
-        self.client.control_channel.send(message)
-        while True:
-            reply = self.client.get_control_msg(timeout=S)
-            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
-                return dict(reply["content"])
-
-    def say(self, comm: str, subshell: str, **message: Any) -> str:
-        """Send what a page says; return the id of the message."""
-        sent = self.client.session.msg("comm_msg", {"comm_id": comm, "data": {"method": "custom", "content": message}})
-        sent["header"]["subshell_id"] = subshell
-        self.client.shell_channel.send(sent)
-        return str(sent["header"]["msg_id"])
+Message = dict[str, Any]
 
 
 @pytest.fixture
-def kernel() -> Iterator[Kernel]:
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel()
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=S)
-    yield Kernel(client)
+def client() -> Iterator[BlockingKernelClient]:
+    """A client of a kernel in which an explorer is displayed."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    reply = client.execute_interactive(SETUP, timeout=S, output_hook=lambda _: None)
+    assert reply["content"]["status"] == "ok", reply["content"]
+    yield client
     client.stop_channels()
     manager.shutdown_kernel(now=True)
 
 
-def texts(published: list[dict[str, Any]]) -> str:
-    return "".join(each["content"]["text"] for each in published if each["msg_type"] == "stream")
+def published(client: BlockingKernelClient, is_last: Callable[[Message], bool]) -> list[Message]:
+    """Return what the kernel publishes, up to a message."""
+    messages = [client.get_iopub_msg(timeout=S)]
+    while not is_last(messages[-1]):
+        messages.append(client.get_iopub_msg(timeout=S))
+    return messages
 
 
-def pictures(published: list[dict[str, Any]]) -> int:
-    return sum("image/png" in each["content"].get("data", {}) for each in published)
+def test_what_a_page_says_touches_no_figure_of_a_cell_that_runs(client: BlockingKernelClient) -> None:
+    named = {"comm": "explorer.widget.comm.comm_id"}
+    reply = client.execute_interactive("", user_expressions=named, timeout=S, output_hook=lambda _: None)
+    comm = reply["content"]["user_expressions"]["comm"]["data"]["text/plain"].strip("'")
+    client.control_channel.send(client.session.msg("create_subshell_request"))
+    subshell = client.get_control_msg(timeout=S)["content"]["subshell_id"]
 
-
-def test_what_a_page_says_touches_no_figure_of_a_cell_that_runs(kernel: Kernel) -> None:
-    kernel.run(SETUP)
-    comm = texts(kernel.run("print(explorer.widget.comm.comm_id)")).strip()
-    kernel.run(COUNTING)
-    subshell = kernel.ask("create_subshell_request")["subshell_id"]
-    cell = kernel.client.execute(DRAWING)
-    while "drawing" not in texts([each for each in kernel.sent if each["parent_header"].get("msg_id") == cell]):
-        kernel.next()
+    cell = client.execute(DRAWING)
+    messages = published(client, lambda message: "drawing" in message["content"].get("text", ""))
     for path in ([], [3], [5]):
-        kernel.say(comm, subshell, want="show", place={"path": path, "look": "grid", "cell": None})
+        content = {"want": "show", "place": {"path": path, "look": "grid", "cell": None}}
+        said = client.session.msg("comm_msg", {"comm_id": comm, "data": {"method": "custom", "content": content}})
+        said["header"]["subshell_id"] = subshell
+        client.shell_channel.send(said)
         time.sleep(0.1)
-    published = kernel.until_idle(cell)
-    assert "open figures: [1] hooks: 0" in texts(published)
-    assert pictures(published) == 1, "the cell shows its figure, once, when it ends"
-    others = [each for each in kernel.sent if each["parent_header"].get("msg_id") != cell]
-    assert pictures(others) == 0
+
+    def is_of_cell(message: Message) -> bool:
+        return bool(message["parent_header"].get("msg_id") == cell)
+
+    messages += published(client, lambda each: is_of_cell(each) and each["content"].get("execution_state") == "idle")
+    texts = [each["content"].get("text", "") for each in messages if is_of_cell(each)]
+    assert "open figures: [1] hooks: 0" in "".join(texts)
+    figures = [is_of_cell(each) for each in messages if "image/png" in each["content"].get("data", {})]
+    assert figures == [True], "the cell shows its figure, once, when it ends"
