@@ -1,8 +1,8 @@
 """`evaluate`: asks many questions with one method and returns a table with one row each (paper §4).
 
-It takes `Case`s and knows nothing of datasets. A reply that is cached is not asked for again: an
-evaluation that was killed continues where it stopped, and repeating a finished one makes no model
-calls.
+It takes `Case`s, or a table that `cases_of` turns into some, and knows no published dataset. A
+reply that is cached is not asked for again: an evaluation that was killed continues where it
+stopped, and repeating a finished one makes no model calls.
 Cases and settings are checked before the first question, so that a mistake in them costs no call.
 """
 
@@ -99,8 +99,8 @@ def evaluate(
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
             for each world, such as a class of oracles.
         video: The video of questions that name none.
-        parallel: How many questions run at once; at most 2 in a replay, or if oracles answer. Only
-            the seconds in the rows depend on it.
+        parallel: How many questions run at once; at most 2 of a named method on this machine in a
+            replay, or if oracles answer. Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.
         engine: "local" runs threads of this process. "ray" runs Ray tasks: the nodes must find the
             videos at the same paths and reach the model's address, each node has its own cache, and
@@ -171,6 +171,7 @@ def evaluate(
         case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
     )
     waits_for_no_server = is_replay or all(map(computes, models))
+    # A function may wait for something else.
     if engine == "local" and isinstance(method, str) and waits_for_no_server:
         parallel = min(parallel, MOST_COMPUTED)
     if engine == "ray":
@@ -200,7 +201,10 @@ def evaluate(
 def _spending(
     total: Budget | Spending | None, engine: Engine, cache: Cache, evaluation: str
 ) -> Spending:
-    """Return the counter of an evaluation's calls against its total."""
+    """Return the counter of an evaluation's calls against its total.
+
+    `evaluation` is a text that is the same in all runs of the evaluation.
+    """
     if isinstance(total, Spending):
         return total
     if engine == "local":
@@ -308,7 +312,8 @@ class _Collected:
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
             if aside.is_stopped and self.spending.was_reached:
-                continue  # the cache may still answer other questions without payment
+                # Earlier runs reached the total; the cache may still answer other questions.
+                continue
             if aside.is_stopped:
                 return
             self.rows[index] = row
@@ -330,7 +335,8 @@ class _Collected:
             if len(refused) == MOST_REFUSED:
                 self.rows[len(self.cases)] = self.rows.pop(index)  # after all other rows
                 return
-            self.spending.settle(id(self.cases[index]), aside.total, aside.per_video, aside.video)
+            question = id(self.cases[index])  # under which `case_row` has added the calls
+            self.spending.settle(question, aside.total, aside.per_video, aside.video)
             if self.spending.reached_now:
                 return
 

@@ -87,7 +87,7 @@ def test_a_replay_elsewhere_makes_no_call_and_needs_no_file(name: str, tiny: Wor
 
 @pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("budget", [Budget(calls=20), Budget()], ids=str)
+@pytest.mark.parametrize("budget", [Budget(calls=20), Budget(tokens=8_000), Budget()], ids=str)
 @pytest.mark.parametrize("model_of", [lambda world: Babbler(3), Oracle], ids=["babbler", "oracle"])
 def test_neither_threads_nor_timing_change_anything(name: str, model_of: Any, budget: Budget, tiny: World) -> None:
     one = ask_by(name, tiny, model_of(tiny), Cache(None), threads=1, budget=budget)

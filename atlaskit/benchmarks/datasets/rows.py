@@ -176,7 +176,8 @@ class Row(BaseModel):
 
     identity: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Sets of fields whose values two rows share only if they are the same question. The first set
-    of which a row has all fields counts, such as its id. If there is none, the last set counts."""
+    of which a row has all fields counts, such as its id. If there is none, the last set counts. A
+    subclass names at least one set."""
 
     @property
     def key(self) -> str:
@@ -378,7 +379,8 @@ def _read_file(
     """Return the rows of a file.
 
     A file that holds no rows is an error if it certainly belongs to the dataset; otherwise the list
-    is empty. A damaged Parquet file is always an error, since it may be a part of the dataset.
+    is empty. A file that cannot be opened is always an error, and so is a damaged Parquet file,
+    since it may be a part of the dataset.
     """
     try:
         if path.suffix == ".parquet":
@@ -386,7 +388,8 @@ def _read_file(
         else:
             rows = _read_text(path, parse_line)
     except (OSError, ValueError, RecursionError) as error:
-        if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
+        is_unopened = isinstance(error, OSError)
+        if not (is_certain or is_unopened or path.suffix == ".parquet"):
             return []
         if isinstance(error, BadLineError):
             raise InputError(f"{path}, {error}.") from error

@@ -189,7 +189,7 @@ def _is_scrambled(head: bytes) -> bool:
         has_content = head[at + 3] & 0x10
         if stream != NULL_STREAM and has_content:
             packets[stream] += 1
-            scrambled[stream] += head[at + 3] & 0xC0 != 0
+            scrambled[stream] += bool(head[at + 3] & 0xC0)
         at += size
     for stream, count in packets.items():
         if count >= FEWEST_PACKETS and scrambled[stream] > count / 2:

@@ -66,6 +66,7 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
                 spoken[-1] = Line(spoken[-1].start_s, end_s, spoken[-1].text)
             continue
         words = " ".join(step.new)
+        # An echo shows one line of the captions, so the next line repeats all of it in any case.
         is_growing = (
             step.repeats_all and len(step.new) < FEW_WORDS and not (before and before.is_echo)
         )
@@ -79,12 +80,12 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
 def _steps(lines: Sequence[Line]) -> list[_Step]:
     """Return how each line continues the line before it.
 
-    A line continues the line before it if it begins with the last words of that line, and these
-    include all the words that were new in the last line with new words.
+    A line continues the line before it if it begins with the last words of that line, at least
+    with those that were added last.
     """
     steps: list[_Step] = []
     shown: list[str] = []  # the words of the line before
-    last_new: list[str] = []  # the new words of the last line that had any
+    last_new: list[str] = []  # the words that were added last: an echo adds none
     said = deque[str](maxlen=MOST_WORDS)
     end_s = 0.0
     for line in lines:
