@@ -1,7 +1,5 @@
 """The explorer in a real JupyterLab: mouse, keys, a busy kernel, search, questions, attacks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The display of a run while it happens, in a real JupyterLab."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`atlaskit explore` in a browser: the widget's page without a notebook."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import signal

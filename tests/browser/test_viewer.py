@@ -1,7 +1,5 @@
 """Trace viewer and run table in a real JupyterLab: mouse, keys, images, two runs, rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

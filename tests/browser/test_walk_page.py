@@ -1,7 +1,5 @@
 """The exported page in a browser: map, outlines, address, policy; axe in both schemes and sizes."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

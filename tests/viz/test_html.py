@@ -1,7 +1,5 @@
 """HTML displays: text stays text (promise 12), damage is a sentence, nothing is decoded twice."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The display of a run while it happens: it shows the run and never changes or delays it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading
@@ -13,7 +11,7 @@ from support.model_doubles import Babbler, Flaky, Looking
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, run
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, Interrupted
+from atlaskit.errors import Interrupted
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz import html, live
@@ -150,11 +148,3 @@ def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
     assert published[-1]["text/plain"].endswith("; stopped")
     result = random_run(cache, show=True)
     assert published[-1] == {"text/html": html.html(result), "text/plain": str(result)}
-
-
-def test_a_run_that_never_started_is_not_drawn(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    surface = RecordingSurface()
-    draw_on(surface, monkeypatch)
-    with pytest.raises(InputError, match="plateau"):
-        random_run(cache, show=True, plateau=9)
-    assert surface.finished == []

@@ -1,7 +1,5 @@
 """Figures of runs and of tables: right numbers, legible, every series named, any text as text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A run as one page: it loads nothing, text stays text, and every step can be reached."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

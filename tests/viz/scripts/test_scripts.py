@@ -1,7 +1,5 @@
 """The scripts of pages: elements, keys, and the cache of images."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

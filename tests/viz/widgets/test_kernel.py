@@ -6,8 +6,6 @@ still draws, and what they print belongs to no cell (jupyterlab#19719, ipykernel
 to a subshell that has ended is lost (ipykernel#1557).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Notes about parts of a video: kept for good by its content, exported so that others read them."""
 
-from __future__ import annotations
-
 import base64
 import errno
 import os

@@ -1,7 +1,5 @@
 """The kernel's side of the explorer's panels: words are found, questions asked, runs followed."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

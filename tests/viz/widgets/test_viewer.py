@@ -1,7 +1,5 @@
 """The kernel's side of trace viewer and run table: steps, requested images, hostile text."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
