@@ -168,18 +168,13 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
         index = table.locator("thead th").all_inner_texts().index(name)
         return lines.locator(f":nth-child({index + 1}):is(td)").all_inner_texts()
 
-    tokens = [f"{value:,}" for value in rows["tokens"]]
-    assert column("tokens") == tokens
-    table.get_by_role("button", name="tokens", exact=True).click()
-    head = table.get_by_role("columnheader", name="tokens")
-    expect(head).to_have_attribute("aria-sort", "ascending")
-    assert column("tokens") == [f"{value:,}" for value in sorted(rows["tokens"])]
-    keys.press("Enter")
-    expect(head).to_have_attribute("aria-sort", "descending")
-    assert column("tokens") == [f"{value:,}" for value in sorted(rows["tokens"], reverse=True)]
-    keys.press("Space")
-    expect(head).to_have_attribute("aria-sort", "none")
-    assert column("tokens") == tokens
+    tokens = rows["tokens"].tolist()
+    orders = {"ascending": sorted(tokens), "descending": sorted(tokens, reverse=True), "none": tokens}
+    table.get_by_role("button", name="tokens", exact=True).focus()
+    for order, values in orders.items():
+        keys.press("Space")
+        expect(table.get_by_role("columnheader", name="tokens")).to_have_attribute("aria-sort", order)
+        assert column("tokens") == [f"{value:,}" for value in values]
 
     outcome = table.get_by_role("combobox", name="outcome")
     outcome.select_option("failed")
@@ -204,11 +199,7 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     compare = table.get_by_role("button", name="compare the run of row 1 with")
     expect(compare).to_have_count(1)
     assert compare.get_attribute("data-row") == "6", "the same question, by the other method"
-    outcome.select_option("failed")
-    expect(lines).to_have_count(1)
     title = book.output(1).locator(".title-bar")
-    expect(title.get_by_role("heading")).to_have_text("Run 1")  # its row is not among those that are shown
-    outcome.select_option("")
     compare.click()
     expect(walker.locator(".pane")).to_have_count(2)
     expect(title.get_by_role("heading")).to_have_text("Runs 1 and 6 of the table, below as run 1 and run 2")

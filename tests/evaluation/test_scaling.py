@@ -1,7 +1,4 @@
-"""Promise: times by the number of workers are measured, cached and compared as the docs say.
-
-No test depends on how long anything takes.
-"""
+"""Promise: times by the number of workers are measured, cached and compared as the docs say."""
 
 from functools import partial
 from pathlib import Path
