@@ -1,8 +1,8 @@
 """A long video as a map: navigate it with a vision-language model.
 
-The names here are a notebook's whole vocabulary. A module is imported when a name of it is first
-used, so that a script that only opens a video does not wait for the rest. `__init__.pyi` tells the
-names to editors and type checkers.
+The names here are all that a notebook needs. A module is imported when one of its names is first
+used, so that a script that only opens a video does not wait for the rest. `__init__.pyi` declares
+the names for editors and type checkers.
 """
 
 from importlib import import_module
@@ -61,13 +61,13 @@ PLACES = {
     "walk": "viz.walk",
     "widgets": "viz.widgets",
 }
-"""The module of each name in this package, or `module:name` of what it names in a module."""
+"""Where each public name is defined: a module of this package, or `module:name` for an object."""
 
 __all__ = [*PLACES]
 
 
 def __getattr__(name: str) -> object:
-    """Import what a name stands for, once."""
+    """Import the module or object of a public name when it is first used."""
     if name not in PLACES:
         raise AttributeError(f"module 'atlaskit' has no attribute {name!r}")
     place, _, of_module = PLACES[name].partition(":")

@@ -93,11 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 done, 1 no answer, 2 an error that the message explains, 130 interrupted.
     """
-    words = [*(sys.argv[1:] if arguments is None else arguments)]
+    words = list(sys.argv[1:] if arguments is None else arguments)
     command = next((word for word in words if not word.startswith("-")), "")
     parser = _parser([command])
     if command not in COMMANDS:
-        parser.parse_args(words)  # it prints the help or what is wrong, and exits
+        parser.parse_args(words)  # prints the help or the error, and exits
     from atlaskit.cli.model import joined_words
     from atlaskit.cli.outputs import check_outputs
 
@@ -109,8 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = run(options)
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # whoever reads the output, such as `head`, wants no more of it
-        sys.stdout = None  # Python would flush it once more
+    except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
+        sys.stdout = None  # otherwise Python flushes it again at exit, which fails again
         return 1
     except AtlasError as error:
         print(f"atlaskit: {_shown(error)}", file=sys.stderr)
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        sys.stdout = None
+        sys.stdout = None  # as above
         print("atlaskit: the disk is full: make room, and run the command again.", file=sys.stderr)
         return 2
     except Interrupted as interrupt:
@@ -138,32 +138,37 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
 
 
 def _shown(message: object) -> str:
-    """Return a message without unprintable characters: names of files in it are untrusted."""
+    """Return a message without unprintable characters, which names of files may contain."""
     return "\n".join(map(printable, str(message).splitlines()))
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, and that keeps the lines of examples."""
+    """A parser whose errors are one sentence and whose help keeps the line breaks of examples."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
     def format_help(self) -> str:
-        """Return the help; its usage line names the arguments, and the list below the options."""
+        """Return the help, with a usage line of positional arguments and required options alone."""
         words = ["%(prog)s [options]"]
         for action in self._actions:
             name = action.metavar or action.dest
             if action.option_strings and action.required:
                 words.append(f"{action.option_strings[0]} {name}")
             elif not action.option_strings:
-                rest = f"{name} ..." if action.required else f"[{name} ...]"
-                forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", "A...": rest}
+                subcommand = f"{name} ..." if action.required else f"[{name} ...]"
+                forms = {
+                    argparse.OPTIONAL: f"[{name}]",
+                    argparse.ZERO_OR_MORE: f"[{name} ...]",
+                    argparse.ONE_OR_MORE: f"{name} ...",
+                    argparse.PARSER: subcommand,
+                }
                 words.append(forms.get(str(action.nargs), str(name)))
         self.usage = " ".join(words)
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong with the arguments, and exit with status 2."""
+        """Print the error in the arguments, and exit with status 2."""
         self.exit(2, f"atlaskit: {_shown(message.rstrip('.'))}; see {self.prog} --help\n")
 
 
@@ -171,7 +176,8 @@ def _parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
     Args:
-        wanted: The commands whose arguments it knows. Of the others it knows the purpose.
+        wanted: The commands whose arguments are added. Of the others, only the purpose is added,
+            for --help.
     """
     about = "Ask a vision-language model about long videos by searching contact sheets."
     parser = _Parser(prog="atlaskit", description=about)

@@ -1,4 +1,4 @@
-"""The errors that atlaskit raises on purpose, as one tree, and how it words them.
+"""The errors that atlaskit raises on purpose, as one tree, and functions for their messages.
 
     AtlasError
     ├── InputError            a value from the caller breaks a rule
@@ -9,7 +9,7 @@
     ├── CacheError            a cache directory or a recording cannot be used
     │   ├── Unrecorded        a replay needs a reply that is not in the cache
     │   └── Forked            a forked process uses a cache of its parent [caching.folder]
-    ├── ServerError           a model server cannot be started, or died [models.protocol]
+    ├── ServerError           a model server cannot be started, or has died [models.protocol]
     ├── ModelError            a model call failed, retries included [models.protocol]
     │   ├── Unreachable       nothing answers at the endpoint [models.protocol]
     │   ├── Refused           the endpoint rejects the request [models.protocol]
@@ -18,8 +18,9 @@
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
-Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, SpeechWarning,
-ModelWarning, CacheWarning. A run that a person interrupts raises Interrupted, a KeyboardInterrupt.
+Conditions under which atlaskit can go on are warnings: DamagedVideo, SubtitleWarning,
+SpeechWarning, ModelWarning, CacheWarning. A run that a person interrupts raises Interrupted, a
+KeyboardInterrupt.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """
@@ -93,7 +94,7 @@ class Unrecorded(CacheError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person has interrupted a run; the message says which replies are kept."""
+    """A person has interrupted a run; the message says how many replies are kept."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the text that a notebook shows in place of a traceback: the message alone."""
@@ -120,21 +121,26 @@ class CacheWarning(_Message, UserWarning):
     """The cache lost entries, or stores them elsewhere than the caller asked."""
 
 
-def missing(what: str, *requirements: str) -> str:
-    """Return the sentence that names missing packages and the command that installs them."""
+def missing(feature: str, *requirements: str) -> str:
+    """Return the sentence that names missing packages and the command that installs them.
+
+    Args:
+        feature: The part of atlaskit that needs the packages.
+        *requirements: The packages, as pip takes them: "gymnasium>=1.0".
+    """
     names = " and ".join(re.split("[<>=]", requirement)[0] for requirement in requirements)
     command = shlex.join([sys.executable, "-m", "pip", "install", *requirements])
-    return f"{what} needs {names}, which this Python does not have. To install: {command}"
+    return f"{feature} needs {names}, which this Python does not have. To install: {command}"
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Raise InputError unless the value is an integer of at least `least`. A bool is no integer."""
+    """Raise InputError unless a value is an integer, not a bool, and at least `least`."""
     if type(value) is not int or value < least:
         raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
 
 
 def check_positive(**values: float | None) -> None:
-    """Raise InputError for the first value that is no positive number; None passes."""
+    """Raise InputError for the first value that is not a positive number; None is allowed."""
     for name, value in values.items():
         if value is not None and not 0 < value < math.inf:
             raise InputError(f"{name} must be a positive number; got {value}.")

@@ -1,4 +1,4 @@
-"""Guests: extensions from other packages, found by their entry points; the kit names none of them.
+"""Guests: extensions from other packages, which are found by their entry points, not named here.
 
 | group | object of an entry point |
 |---|---|
@@ -10,10 +10,10 @@
 | `atlaskit.displays` | the display of `ask(show=True)`; the kit registers its own, `viz.live` |
 
 A world is a synthetic video with known events. An oracle is a scripted model that reads these
-events in place of frames. The function for oracles has the name of its benchmark. Each oracle is
-named "oracle:" and its world. If the function has an attribute `of_video(video)`, which returns an
-oracle or None, the explorer offers that oracle. "Add to the kit" in the documentation has an
-example.
+events in place of frames. The entry point of a function that makes oracles has the same name as the
+benchmark that they answer, and the name of an oracle is "oracle:" followed by that of its world. If
+the function has an attribute `of_video(video)`, which returns an oracle or None, the explorer
+offers that oracle. The page "Add to the kit" of the documentation has an example.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ DISPLAYS = "atlaskit.displays"
 
 @cache
 def registered(group: str) -> Mapping[str, EntryPoint]:
-    """Return the entry points of a group by their names, sorted; this imports none of them."""
+    """Return the entry points of a group by name, sorted by name. None of them is imported."""
     # Imported here, since most commands do not need it.
     from importlib.metadata import entry_points
 
-    found = {each.name: each for each in entry_points(group=group)}
-    return {name: found[name] for name in sorted(found)}
+    by_name = {entry.name: entry for entry in entry_points(group=group)}
+    return {name: by_name[name] for name in sorted(by_name)}
 
 
 @cache
@@ -54,9 +54,9 @@ def load(group: str, name: str) -> Any:
     """
     entry = registered(group).get(name)
     if entry is None:
-        known = ", ".join(registered(group)) or "none"
+        names = ", ".join(registered(group)) or "none"
         raise InputError(
-            f"{name!r:.80} is none of the names that packages have registered as {group}: {known}."
+            f"{name!r:.80} is none of the names that packages have registered as {group}: {names}."
         )
     try:
         return entry.load()

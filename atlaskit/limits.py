@@ -1,8 +1,8 @@
 """The limits on input from outside, all in one place.
 
-Input above its limit is refused with an error that names the limit, or cut before it is searched.
-So reading 10 MB takes at most two seconds and 200 MB of memory, whoever sent them. Limits are in
-bytes unless they say otherwise.
+Input above its limit is refused with an error that names the limit, or is cut before it is
+searched. So reading 10 MB takes at most two seconds and 200 MB of memory, whoever sent them. A
+limit is in bytes, unless its description says otherwise.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ ANSWER = 8_000_000
 JSON = 4_000_000
 """One text of JSON. Small objects take fifty times their text in memory."""
 TEXT = 1_000_000
-"""What a model wrote: the text that is searched for the answer."""
+"""The text that a model wrote, which is searched for the answer."""
 ERROR = 1_000_000
 """The body of an error: some servers send back what they refuse."""
 WORDS = 4_000
-"""An error's words, and its body, where they are searched for what they mean."""
+"""The message and the body of an error, which are searched for its cause."""
 HEADER = 1_000
 """The value of a header."""
 NAME = 1_000
@@ -25,9 +25,9 @@ NAME = 1_000
 EVENTS = 200_000
 """Events of a stream or of a run; a count."""
 READING_S = 0.05
-"""The most seconds to find the answer in an empty body."""
+"""The most seconds in which to find the answer in a body, before the seconds for its bytes."""
 READING_S_PER_BYTE = 4e-6
-"""The most seconds for each byte of a body, in addition."""
+"""The most further seconds for each byte of the body."""
 
 # Video files, and text files beside them
 TEXT_FILE = 64 << 20
@@ -78,10 +78,16 @@ MESSAGE = 1_000_000
 
 
 def cut(text: str, most: int) -> str:
-    """Return the beginning of a text, at most so many bytes of it in UTF-8."""
-    return text[:most].encode("utf-8", "replace")[:most].decode(errors="ignore")
+    """Return the beginning of a text that takes at most `most` bytes in UTF-8."""
+    first = text[:most]  # each character takes at least one byte
+    return first.encode("utf-8", "replace")[:most].decode(errors="ignore")
 
 
-def too_long(what: str, most: int) -> str:
-    """Return the words for a thing that is larger than its limit; `what` has its article."""
-    return f"{what} that is too long (more than {most:,} bytes)"
+def too_long(subject: str, most: int) -> str:
+    """Return a phrase for a thing above its limit, such as "a text that is too long (…)".
+
+    Args:
+        subject: The beginning of the phrase, such as "a text" or "it holds a table".
+        most: The limit in bytes.
+    """
+    return f"{subject} that is too long (more than {most:,} bytes)"

@@ -1,8 +1,8 @@
 """Anomalies: scripts in which all objects but one share a colour or a shape, and their questions.
 
-Such a script equals the one of the same seed except for its objects: scenes, times, motions and
-captions stay. The draws use random streams of their own, so no other world changes. No spoken line
-is about an object, because the line would name it.
+Such a script differs from the ordinary script of its seed only in its objects: scenes, times,
+motions and captions are the same. The draws use random streams of their own, so no other world
+changes. No spoken line is about an object, because the line would name it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from atlasworld.timeline import (
 CHOICES = 4
 """Number of choices of a question."""
 FEWEST = 4
-"""Fewest objects of a world with an anomaly: with fewer, nothing shows what is the rule."""
-ODD, WHEN_ODD = "ODD", "WHENODD"
-"""The categories of the two questions about an anomaly."""
+"""Fewest objects of a world with an anomaly: fewer do not show what the others have in common."""
+ODD = "ODD"
+"""The category of the question in which scene the anomaly is."""
+WHEN_ODD = "WHENODD"
+"""The category of the question when the anomaly is shown."""
 PREMISE = "All objects in this video but one have something in common."
 TRAITS: dict[str, tuple[str, ...]] = {"colour": tuple(COLOURS), "shape": SHAPES}
-"""What objects can have in common, and its values."""
+"""The traits that objects can share, each with its values."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Rule:
     trait: str
     """A key of TRAITS."""
     common: str
+    """The value that all other objects have."""
     odd: str
+    """The value of the odd one out."""
     clip: int
     """Index of the clip that holds the anomaly."""
     event: str
@@ -72,7 +76,7 @@ class Rule:
 
 
 def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
-    """Draw the trait that a world's objects share, and the object of its own clips that differs.
+    """Draw the trait that a world's objects share, and which object of its own clips differs.
 
     Args:
         clips: The scripts of the world's clips.
@@ -83,37 +87,37 @@ def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
         InputError: There are too few objects to show a rule, or no scene occurs exactly once.
     """
     rng = random.Random(f"atlasworld anomaly {seed}")
-    settings = Counter[str]()
+    scene_counts = Counter[str]()
     events = list[WorldEvent]()
     for clip in clips:
-        settings.update(names_of(clip.scenes))
+        scene_counts.update(names_of(clip.scenes))
         events += clip.events
-    places = list[tuple[int, str]]()
+    candidates = list[tuple[int, str]]()  # the clip and the id of each event that may be odd
     for number in own:
         for event in clips[number].events:
             scene = clips[number].scenes[event.scene]
-            if settings[scene.name] == 1:  # the right choice must name one scene
-                places.append((number, event.id))
+            if scene_counts[scene.name] == 1:  # the right choice must name one scene
+                candidates.append((number, event.id))
     first, second = rng.sample(sorted(TRAITS), 2)
     traits = list[str]()
     for trait, other in ((first, second), (second, first)):
-        if not _odd_ones(events, other):
+        if not _odd_ones(events, other):  # else an object would be odd in the other trait too
             traits.append(trait)
-    if len(events) < FEWEST or not places or not traits:
+    if len(events) < FEWEST or not candidates or not traits:
         duration_s = sum(clip.duration_s for clip in clips)
         raise InputError(
             f"An anomaly needs at least {FEWEST} objects, one of them in a scene that comes once; "
             f"world {seed} of {duration_s:g} s has {len(events)}: use a larger duration_s."
         )
     common, odd = rng.sample(TRAITS[traits[0]], 2)
-    return Rule(traits[0], common, odd, *rng.choice(places))
+    return Rule(traits[0], common, odd, *rng.choice(candidates))
 
 
 def odd_event(script: Script) -> WorldEvent:
     """Return the one event whose object has another colour, or another shape, than all others.
 
     Raises:
-        InputError: The script has no such event.
+        InputError: The script does not have exactly one such event.
     """
     odd = list[WorldEvent]()
     for trait in TRAITS:
@@ -126,12 +130,12 @@ def odd_event(script: Script) -> WorldEvent:
 def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Question, ...]:
     """Return up to two questions: in which scene the anomaly is, by choice, and when it is shown.
 
-    The choices are scenes: of four objects, the names would tell which one is odd.
+    The choices are scenes, because the names of four objects would show which one is odd.
 
     Args:
         script: The script of a world with an anomaly.
-        scenes: The names of the scenes that the choices are taken from, before others that the
-            world does not have.
+        scenes: The names of scenes for the wrong choices. If they are too few, scenes that the
+            world does not have are added.
         count: Largest number of questions.
 
     Raises:
@@ -143,11 +147,11 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
     scene = script.scenes[event.scene].name
     span = span_of(event)
     rng = random.Random(f"atlasworld anomaly choices {script.seed}")
-    shown = names_of(script.scenes)
-    settings = map(" at ".join, product(PLACES, LIGHTS))
-    absent = [name for name in settings if name not in shown]
-    others = [*_shuffled(set(scenes) - {scene}, rng), *_shuffled(absent, rng)][: CHOICES - 1]
-    names = _shuffled([scene, *others], rng)
+    present = names_of(script.scenes)
+    all_names = map(" at ".join, product(PLACES, LIGHTS))
+    absent = [name for name in all_names if name not in present]
+    others = [*_shuffled(set(scenes) - {scene}, rng), *_shuffled(absent, rng)]
+    names = _shuffled([scene, *others[: CHOICES - 1]], rng)
     choices = list[str]()
     for name in names:
         place, light = name.split(" at ")
@@ -175,7 +179,7 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
 
 
 def _odd_ones(events: Sequence[WorldEvent], trait: str) -> list[WorldEvent]:
-    """Return the one event that lacks what all others share, in a list; [] if there is none."""
+    """Return a list of the one event whose trait differs from all others'; [] if there is none."""
     value_of = attrgetter(trait)
     values = Counter(map(value_of, events))
     if len(values) != 2 or min(values.values()) > 1:

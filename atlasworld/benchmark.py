@@ -33,10 +33,11 @@ def benchmark(
         root: Folder under which their videos are written.
         worlds: How many worlds.
         seeds: Name of a range: see `seeds`.
-        minutes: Minutes of each world.
+        minutes: Duration of each world, in minutes.
         drawn: Whether frames are drawn on demand, and no file is encoded.
-        absent: Whether to mix in questions about things that a world lacks. Each question may then
-            be answered "not there", and only categories that have both kinds are used.
+        absent: Whether to mix in questions about things that a world lacks. "Not there" is then a
+            possible answer to each question, and only categories with both kinds of questions are
+            used.
 
     Raises:
         InputError: If a value breaks a rule.
@@ -44,11 +45,11 @@ def benchmark(
     check_whole("worlds", worlds)
     check_positive(minutes=minutes)
     categories = tuple(ABSENTS) if absent else None
-    found = list[Case]()
+    all_cases = list[Case]()
     for seed in seeds_of(seeds)[:worlds]:
-        one = world(seed, 60.0 * minutes, categories=categories, directory=root)
-        found += one.cases(drawn=drawn, absent=absent)
-    return Benchmark("AtlasWorld", tuple(found))
+        each = world(seed, 60.0 * minutes, categories=categories, directory=root)
+        all_cases += each.cases(drawn=drawn, absent=absent)
+    return Benchmark("AtlasWorld", tuple(all_cases))
 
 
 def cases(
@@ -66,13 +67,15 @@ def cases(
 
     Args:
         data: Folder of a dataset; "" for AtlasWorlds.
-        minutes: Durations of the AtlasWorlds. Of a dataset, each question is asked about its own
-            video and about a variant as long as the longest of these; about the variant alone if
-            there is but one.
+        minutes: Durations of the AtlasWorlds, in minutes. With a dataset, a question is asked about
+            its own video and about a long variant, which lasts up to the longest of these
+            durations; with a single duration, about the variant alone.
         worlds: AtlasWorlds of each duration.
         questions: Questions about each AtlasWorld.
-        seeds: Seeds of the AtlasWorlds: see `seeds`.
-        first: As `standard_and_long` takes it, as are those that follow.
+        seeds: Name of the range of the AtlasWorlds' seeds: see `seeds`.
+        first: Number of questions to take from the dataset; all if None.
+        where: Values of columns that the dataset's questions must have: see `standard_and_long`.
+        subtitles: Whether the dataset's videos get their subtitles.
 
     Raises:
         InputError: As `standard_and_long`, or if no seeds have that name.
@@ -90,11 +93,12 @@ def cases(
             subtitles=subtitles,
         )
         return list(both if len(minutes) > 1 else both.where(length="long"))
-    found = list[Case]()
+    all_cases = list[Case]()
     for length in minutes:
         duration_s = 60 * length
+        # A world made of clips has the same questions at any duration; it needs eight clips.
         clip_s = 150 if duration_s >= 1200 else None
         for seed in seeds_of(seeds)[:worlds]:
-            one = world(seed, duration_s, questions=questions, clip_s=clip_s)
-            found += one.cases(drawn=True)
-    return found
+            each = world(seed, duration_s, questions=questions, clip_s=clip_s)
+            all_cases += each.cases(drawn=True)
+    return all_cases

@@ -1,7 +1,7 @@
 """`Canvas`: paints skylines, polygons, glows, clouds and specks on one layer of a background.
 
-Also the sprites of objects and of captions. This module does not know AtlasWorld's places and
-lights. All randomness comes from the canvas's seed.
+`draw_object` and `draw_banner` draw objects and captions. This module does not know AtlasWorld's
+places and lights. All randomness comes from the canvas's seed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Canvas:
         y: y of each row's centre, of shape (height, 1).
         paint: Red, green and blue multiplied by cover, and cover (0 to 1), of shape
             (4, height, width).
-        random: Source of all randomness.
+        random: The random number generator.
     """
 
     def __init__(self, width: int, height: int, seed: int) -> None:
@@ -46,7 +46,7 @@ class Canvas:
             :, None
         ]
         self.paint: Array = np.zeros((4, height, width), np.float32)
-        # NumPy guarantees its stream, unlike default_rng's.
+        # NumPy guarantees the stream of RandomState; that of default_rng may change.
         self.random = np.random.RandomState(seed)
 
     def fill(self, mask: Array, colour: RGB | Array, top: int = 0, left: int = 0) -> None:
@@ -110,7 +110,7 @@ class Canvas:
         right, bottom = np.ceil(points.max(axis=0)).clip(0, (len(self.x), self.height)).astype(int)
         if right <= left or bottom <= top:
             return
-        fine = 3
+        fine = 3  # drawn three times as large and reduced, for smooth edges
         mask = Image.new("L", ((right - left) * fine, (bottom - top) * fine))
         pen = ImageDraw.Draw(mask)
         scale = self.height * fine
@@ -153,7 +153,7 @@ class Canvas:
         self.shapes(dots, colour, opacity)
 
     def places(self, spacing: float, jitter: float = 0.5) -> list[float]:
-        """Return x positions along the whole canvas, about `spacing` apart."""
+        """Return random x positions along the whole canvas, about `spacing` apart."""
         xs = np.arange(-spacing, self.span + spacing, spacing)
         xs = xs + self.random.uniform(-jitter, jitter, len(xs)) * spacing
         return list(map(float, xs))
@@ -181,7 +181,7 @@ def regular(corners: int, x: float, y: float, radius: float) -> Polygon:
 
 
 def box(x: float, y: float, width: float, height: float) -> Polygon:
-    """Return a rectangle whose top left corner is at (x, y)."""
+    """Return the rectangle whose top left corner is at (x, y)."""
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
 
 
@@ -255,7 +255,7 @@ def draw_object(colour: str, shape: str, diameter: float, tilt_deg: float) -> Sp
 def _object_masks(
     shape: str, diameter: float, side: int, angle: float
 ) -> tuple[Image.Image, Image.Image]:
-    """Return the masks of a rotated shape, without and with its rim; `side` pixels square."""
+    """Return the masks of a rotated shape, without and with its rim, each `side` pixels square."""
     fine = 3  # drawn three times as large and reduced, for smooth edges
     scale = diameter * fine
     middle = side * fine / 2
@@ -275,8 +275,8 @@ def _object_masks(
 
 def draw_banner(text: str, frame_height: int) -> Sprite:
     """Draw a caption in large white letters on a dark rounded banner."""
-    fine = 2
-    height = frame_height * 2
+    fine = 2  # drawn twice as large and reduced
+    height = frame_height * fine
     font = ImageFont.load_default(height * 0.115)
     stroke = max(1, round(height * 0.003))
     left, top, right, bottom = font.getbbox(text, stroke_width=stroke)

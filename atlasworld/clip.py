@@ -26,7 +26,7 @@ class Clip:
 
     script: Script
     directory: Path
-    """Where the files are, or will be once `encoded` is first called."""
+    """The folder of the files, which the first call of `encoded` writes."""
 
     def encoded(self, progress: bool = False) -> Video:
         """Return the clip as a file (H.264 in MP4) with its spoken lines; encode it if needed.
@@ -94,9 +94,9 @@ class DrawnVideo(Video):
 class StandIn(DrawnVideo):
     """A script whose frames are drawn on demand in place of a film that is not encoded.
 
-    It has the film's name and fingerprint, so a replay of a run about the film needs no film. Its
-    frames differ from the film's by what encoding changes, so caches store no image of them; the
-    last frames stay in memory.
+    It has the film's name and fingerprint, so that a run about the film can be replayed without the
+    film. Encoding changes pixels, so these frames are not quite the film's, and caches store no
+    image of them. The last frames stay in memory.
     """
 
     is_drawn = False

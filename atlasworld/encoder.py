@@ -1,6 +1,6 @@
-"""Encodes a script as an H.264 file with subtitles (SRT) and a manifest of the truth.
+"""Encode a script as an H.264 file with subtitles (SRT) and a manifest, the script as JSON.
 
-It leaves no half-written video behind. What a frame shows is left to the renderer.
+An encoding that is interrupted leaves no half-written video. The renderer draws the frames.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENCODER = {"preset": "veryfast", "crf": "23", "threads": "2"}
 ENCODING_VERSION = 1
 """Part of a video's fingerprint; increased whenever one script would be encoded differently."""
 FRAMES_AHEAD = 12
-"""Number of frames drawn before the encoder needs them."""
+"""Number of frames that are drawn ahead of the encoder."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def film_fingerprint(script: Script) -> str:
 
 
 def is_encoded(script: Script, film: Path) -> bool:
-    """Return whether a file is a script's encoded video, as the manifest beside it tells."""
+    """Return whether a file is a script's encoded video, according to the manifest beside it."""
     files = _paths(script, film.parent)
     return files.video == film and _are_complete(files, _manifest(script))
 
@@ -125,7 +125,8 @@ def _paths(script: Script, directory: Path) -> EncodedFiles:
 def _are_complete(files: EncodedFiles, manifest: str) -> bool:
     if not all(map(Path.is_file, (files.video, files.subtitles, files.manifest))):
         return False
-    if files.manifest.stat().st_size > 4 * len(manifest):  # not ours, and perhaps too large to read
+    # UTF-8 takes at most 4 bytes a character: a larger file differs, and may be too large to read.
+    if files.manifest.stat().st_size > 4 * len(manifest):
         return False
     return files.manifest.read_text(encoding="utf-8", errors="replace") == manifest
 

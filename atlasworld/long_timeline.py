@@ -1,8 +1,8 @@
-"""Scripts of up to ten hours: a world's own clips, and filler clips from a bank that all share.
+"""Scripts of up to ten hours: a world's own clips, and filler clips from a bank.
 
-Every question is about the world's own clips. The bank is the same for all worlds, so its videos
-are encoded once. Its clips repeat, and they contain no object, setting, caption or spoken line that
-a question asks about.
+Every question is about the world's own clips. All worlds share the bank, so its videos are encoded
+once. The clips of the bank repeat, and contain no object, scene, caption or spoken line that a
+question asks about.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from atlasworld.timeline import (
     WorldEvent,
 )
 
-OWN_CLIPS, BANK_CLIPS = 4, 4
-"""Number of a world's own clips, and number of clips in the bank."""
+OWN_CLIPS = 4
+"""Number of a world's own clips."""
+BANK_CLIPS = 4
+"""Number of clips in the bank."""
 CLIP_S = 150
 """Default length of a clip, in seconds.
 
-The shortest long timeline then lasts 20 minutes, the length at which single videos end.
+The shortest long timeline then lasts 20 minutes, as long as the longest world without clips.
 """
 SHORTEST_CLIP_S = 10
 LONGEST_CLIP_S = 300
@@ -41,14 +43,15 @@ LONGEST_CLIP_S = 300
 
 def _bank_objects() -> Iterator[tuple[str, str]]:
     """Yield a quarter of all objects, in which each colour and each shape occurs."""
-    for number, colour in enumerate(COLOURS):
-        for other, shape in enumerate(SHAPES):
-            if (number + other) % 4 == 0:
+    for row, colour in enumerate(COLOURS):
+        for column, shape in enumerate(SHAPES):
+            if (row + column) % 4 == 0:
                 yield colour, shape
 
 
-# The bank takes a part of each kind. Every colour, shape, place, light and tone of voice occurs in
-# both casts, so that none of them tells the casts apart.
+# The bank takes a part of all objects, scenes, words and lines; the worlds have the rest. Every
+# colour, shape, place, light and tone of voice occurs in both casts, so none of them tells whether
+# a clip is from the bank.
 BANK_CAST = Cast(
     objects=tuple(_bank_objects()),
     settings=tuple(zip(PLACES, cycle(LIGHTS), strict=False)),
@@ -134,8 +137,8 @@ def played(clips: Sequence[_Clip], order: Iterable[int]) -> list[_Clip]:
 def join(clips: Sequence[Script], seed: int) -> Script:
     """Return the script of clips that play one after another.
 
-    It describes what happens and when. Frames are drawn from the clips, whose seeds fix the
-    scenery.
+    The script describes what happens and when. The frames must be drawn from the clips, since the
+    seed of each clip determines its scenery.
     """
     scenes: list[Scene] = []
     events: list[WorldEvent] = []
@@ -144,39 +147,42 @@ def join(clips: Sequence[Script], seed: int) -> Script:
     size = clips[0].size
     frames = 0
     for position, clip in enumerate(clips):
-        first = len(scenes)
+        first_scene = len(scenes)
         new_id = f"c{position:03}-{{}}".format
         for scene in clip.scenes:
-            scenes.append(_shift(scene, frames, fps, index=first + scene.index))
+            scenes.append(_shift(scene, frames, fps, index=first_scene + scene.index))
         for event in clip.events:
-            changes = {"id": new_id(event.id), "scene": first + event.scene}
+            changes = {"id": new_id(event.id), "scene": first_scene + event.scene}
             events.append(_shift(event, frames, fps, **changes))
         for line in clip.lines:
-            lines.append(_shift(line, frames, fps, event=line.event and new_id(line.event)))
+            event_id = line.event
+            if event_id:
+                event_id = new_id(event_id)
+            lines.append(_shift(line, frames, fps, event=event_id))
         frames += clip.frame_count
     return Script(seed, frames / fps, fps, size, tuple(scenes), tuple(events), tuple(lines))
 
 
 def _cut_part(whole: Script, number: int, seed: int) -> Script:
-    """Cut one of OWN_CLIPS equal parts out of a script; `seed` fixes the scenery of the part."""
+    """Cut one of OWN_CLIPS equal parts out of a script; `seed` determines its scenery."""
     fps = whole.fps
     length = whole.frame_count // OWN_CLIPS
-    first = number * length
+    first_frame = number * length
     start_s = number * length / fps
     end_s = (number + 1) * length / fps
     inside = [scene for scene in whole.scenes if start_s <= scene.start_s < end_s]
-    before = inside[0].index
+    first_scene = inside[0].index
     scenes = list[Scene]()
     for scene in inside:
-        scenes.append(_shift(scene, -first, fps, index=scene.index - before))
+        scenes.append(_shift(scene, -first_frame, fps, index=scene.index - first_scene))
     events = list[WorldEvent]()
     for event in whole.events:
         if start_s <= event.start_s < end_s:
-            events.append(_shift(event, -first, fps, scene=event.scene - before))
+            events.append(_shift(event, -first_frame, fps, scene=event.scene - first_scene))
     lines = list[SpokenLine]()
     for line in whole.lines:
         if start_s <= line.start_s < end_s:
-            lines.append(_shift(line, -first, fps))
+            lines.append(_shift(line, -first_frame, fps))
     size = whole.size
     return Script(seed, length / fps, fps, size, tuple(scenes), tuple(events), tuple(lines))
 
@@ -195,8 +201,9 @@ def _draw_order(seed: int, count: int) -> tuple[int, ...]:
     shuffled anew whenever all its clips have played.
     """
     rng = random.Random(f"atlasworld reel {seed}")
-    gaps = sorted(rng.sample(range(count - OWN_CLIPS + 1), OWN_CLIPS))
-    own = {gap + number: number for number, gap in enumerate(gaps)}
+    # How many bank clips play before each own clip; no two own clips have the same number.
+    bank_before = sorted(rng.sample(range(count - OWN_CLIPS + 1), OWN_CLIPS))
+    own = {before + number: number for number, before in enumerate(bank_before)}
     order = list[int]()
     bank = list[int]()
     for position in range(count):

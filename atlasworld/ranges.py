@@ -1,7 +1,7 @@
-"""`seeds`: the three ranges of AtlasWorld seeds: for development, for selection, and for tests.
+"""`seeds`: three ranges of AtlasWorld seeds, for development, for selection, and for tests.
 
-Whoever tunes on the worlds of a range learns something about these worlds, so the numbers to
-publish come from worlds that nothing was tuned on.
+Tuning on some worlds favours these worlds, so published numbers come from worlds on which nothing
+was tuned.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from atlaskit.errors import InputError
 DEVELOPMENT = range(1_000_000, 2_000_000)
 """nano is trained on these worlds; prompts, settings and rules are tried out on them."""
 SELECTION = range(1_000)
-"""Trials are judged on these worlds, and the best one is kept."""
+"""Candidates are compared on these worlds, and the best one is chosen."""
 TEST = range(2_000_000, 2_001_000)
-"""What was kept is measured on these worlds, once a release."""
+"""The chosen one is measured on these worlds, once a release."""
 RANGES = {"development": DEVELOPMENT, "selection": SELECTION, "test": TEST}
 
 
@@ -21,8 +21,8 @@ def seeds(name: str) -> range:
     """Return the seeds of a range by name: `seeds("test")[:4]` are the first four.
 
     Args:
-        name: "development" (what one tunes on, nano's training included), "selection" (what
-            trials are judged on) or "test" (what is measured once a release).
+        name: "development" (for tuning, nano's training included), "selection" (to choose among
+            candidates) or "test" (for the measurement of a release).
 
     Raises:
         InputError: There is no range of that name.

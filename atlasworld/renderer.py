@@ -1,8 +1,8 @@
 """`SceneRenderer`: draws any frame of a script from scenery, the moving object and its caption.
 
-Access is random: a frame depends only on the script and its index, so any thread may request any
-frame. This module does not know video files. The scenery of a scene is painted once, wider than the
-frame, and panned here; an object's sprite is drawn once per event.
+A frame depends only on the script and its index, so any thread may request any frame, in any order.
+The scenery of a scene is painted once, wider than the frame, and panned here; an object's sprite is
+drawn once per event. This module does not know video files.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ class SceneRenderer:
         last = round(event.end_s * fps)
         x, y = self._path(motion, index - first, max(1, last - 1 - first))
         transition = max(1.0, min(TRANSITION_S * fps, (last - first) / 5))
+        # 1 in the event's first and last frame, 0 while the object is neither entering nor leaving.
         away = 1 - (index - first) / transition
         way = motion.enter
         if away <= 0:
@@ -125,7 +126,8 @@ class SceneRenderer:
         far, near, top = self._scenery(scene, self.script.size, self.script.seed)
         width, height = self.script.size
         share = (t - scene.start_s) / (scene.end_s - scene.start_s)
-        share = share if scene.index % 2 == 0 else 1 - share
+        if scene.index % 2:  # every second scene is panned the other way
+            share = 1 - share
         left = round(share * (far.width - width))
         frame = far.crop((left, 0, left + width, height))
         left = round(share * (near.colour.width - width))

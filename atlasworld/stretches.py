@@ -1,7 +1,7 @@
-"""A world cut into films that play one after the other as it does: a collection with a truth.
+"""`films_of`: a world as a collection of films, which are the parts between given seconds.
 
-The seconds of the collection are those of the world, so its questions, its oracles and its answers
-stay as they are.
+The films play one after the other, so the times of the collection are those of the world, and the
+world's questions, answers and oracles are valid for the collection.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Stretch(Video):
     def try_frames(
         self, times_s: Sequence[float], size: tuple[int, int] | None = None
     ) -> list[Pixels | FrameError]:
-        """Return the frame shown at each time, scaled to `size` (w, h) if given."""
+        """Return the frame shown at each time, scaled to `size` (width, height) if given."""
         self.asked += len(times_s)
         return self.whole.try_frames([self.start_s + time_s for time_s in times_s], size)
 

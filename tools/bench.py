@@ -29,11 +29,12 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlasworld import World
 
 REPEATS = 5
+"""Number of repetitions; the tables show the median."""
 
 
 def seek_per_frame(path: Path, times_s: list[float], size: tuple[int, int]) -> list[np.ndarray]:
     """Return the frames at some times with plain PyAV: seek before each one and decode up to it."""
-    frames = []
+    frames = list[np.ndarray]()
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
@@ -49,13 +50,12 @@ def seek_per_frame(path: Path, times_s: list[float], size: tuple[int, int]) -> l
 
 
 def row(label: str, elapsed_s: float, alternative: str = "", alternative_s: float = 0.0) -> None:
-    """Print one line of the table."""
-    ratio = (
-        f"{alternative_s / elapsed_s:6.1f}× as fast as {alternative} ({alternative_s * 1e3:.1f} ms)"
-        if alternative
-        else ""
-    )
-    print(f"  {label:<44}{elapsed_s * 1e3:10.1f} ms   {ratio}", flush=True)
+    """Print one line of the table: a time, and how much faster it is than an alternative."""
+    comparison = ""
+    if alternative:
+        times = alternative_s / elapsed_s
+        comparison = f"{times:6.1f}× as fast as {alternative} ({alternative_s * 1e3:.1f} ms)"
+    print(f"  {label:<44}{elapsed_s * 1e3:10.1f} ms   {comparison}", flush=True)
 
 
 def bench_views(folder: str) -> None:
@@ -81,11 +81,9 @@ class MemoizedOracle:
     """An oracle that repeats its earlier replies at once, and records all requests."""
 
     def __init__(self, oracle: aw.Oracle) -> None:
-        self.oracle, self.name, self.parameters = (
-            oracle,
-            f"instant {oracle.name}",
-            oracle.parameters,
-        )
+        self.oracle = oracle
+        self.name = f"instant {oracle.name}"
+        self.parameters = oracle.parameters
         self.replies: dict[str, Reply] = {}
         self.requests: list[Request] = []
 
@@ -104,12 +102,14 @@ def bench_calls(folder: str) -> None:
     model = MemoizedOracle(aw.Oracle(world, miss=0.2))
 
     def ask_all(cache: ak.Cache) -> int:
-        options = {"vlm": model, "cache": cache, "workers": 1, "search": ak.Search(cell=64)}
-        return sum(
-            ak.ask(world.drawn, question, **options).total.calls for question in world.questions
-        )
+        calls = 0
+        search = ak.Search(cell=64)
+        for question in world.questions:
+            result = ak.ask(world.drawn, question, vlm=model, cache=cache, workers=1, search=search)
+            calls += result.total.calls
+        return calls
 
-    # The oracle replies here; later the model repeats its replies.
+    # In this run the oracle makes the replies; in the timed runs the model repeats them.
     calls = ask_all(ak.Cache(Path(folder) / "oracle"))
     model.requests.clear()
     cache = ak.Cache(Path(folder) / "calls")
@@ -136,7 +136,7 @@ def main() -> int:
     bench_cache.main(ten_minutes_720p())
     bench_search.main()
     bench_finding.main()
-    bench_video.world(MEDIA)
+    bench_video.bench_world(MEDIA)
     bench_video.table(MEDIA)
     bench_explorer.main(MEDIA)
     bench_server.main()

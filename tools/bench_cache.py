@@ -2,7 +2,7 @@
 
 An evaluation calls a server over HTTP and is then replayed from the cache. The server runs in a
 process of its own; its replies fit their schemas and are otherwise random. Each evaluation runs in
-a new process, so that only the cache is warm.
+a new process, so that it finds nothing in memory, only in the cache.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import multiprocessing
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,13 +32,27 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs import archive
 
 TESTS = Path(__file__).parents[1] / "tests"
-FAST_S, NO_S = 0.05, 0.0
-"""Seconds the server takes for a reply: those of a fast real server, and none."""
-VIDEOS, FEW, EACH, CALLS = 25, 3, 4, 11
-"""Number of 10-minute videos (all, or only a few), questions on each, and calls a question."""
-COLD, WARM, HITS, REPLAYS = 3, 20, 2000, 3
-"""Number of repetitions; the tables show the median."""
-REPLY_BYTES, TILE_BYTES = 2_000, 20_000
+FAST_S = 0.05
+"""Seconds that a fast real server takes for a reply."""
+NO_S = 0.0
+VIDEOS = 25
+"""Number of 10-minute videos."""
+FEW = 3
+"""Number of videos where a reply takes no time, or only the replies are new."""
+EACH = 4
+"""Questions about each video."""
+CALLS = 11
+"""Calls a question."""
+COLD = 3
+"""Repetitions with an empty cache; the tables show the median."""
+WARM = 20
+"""Repetitions with a full cache."""
+HITS = 2000
+"""Cache hits that are timed together."""
+REPLAYS = 3
+"""Replays of an evaluation."""
+REPLY_BYTES = 2_000
+TILE_BYTES = 20_000
 
 fresh = multiprocessing.get_context("spawn")
 
@@ -64,21 +78,21 @@ def evaluate(url: str, folder: str, videos: int, sample: int = 0) -> Run:
     worlds = [aw.world(seed, 600, questions=EACH, directory=folder) for seed in range(videos)]
     cases = [(world.drawn, question) for world in worlds for question in world.questions]
     began = perf_counter()
-    vlm, cache = ak.VLM(url, "loop", dialect="vllm"), ak.Cache(f"{folder}/cache")
     options = {
-        "vlm": vlm,
-        "cache": cache,
+        "vlm": ak.VLM(url, "loop", dialect="vllm"),
+        "cache": ak.Cache(f"{folder}/cache"),
         "search": ak.Search(sample=sample),
         "budget": ak.Budget(calls=CALLS),
     }
     results = [ak.ask(video, question, **options) for video, question in cases]
+    texts = [result.to_json() for result in results]
     return Run(
-        perf_counter() - began,
-        sum(result.total.calls for result in results),
-        sum(result.spent.calls for result in results),
-        sum(result.spent.frames_decoded for result in results),
-        sum(call.transit.sent_bytes for result in results for call in result.calls),
-        hashlib.sha256("\n".join(result.to_json() for result in results).encode()).hexdigest(),
+        elapsed_s=perf_counter() - began,
+        calls=sum(result.total.calls for result in results),
+        paid=sum(result.spent.calls for result in results),
+        decoded=sum(result.spent.frames_decoded for result in results),
+        sent_bytes=sum(call.transit.sent_bytes for result in results for call in result.calls),
+        results=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
     )
 
 
@@ -89,17 +103,15 @@ def evaluate_in_new_process(url: str, folder: str, videos: int, sample: int = 0)
 
 
 def serve(pipe: Connection) -> None:
-    """Run the server until the other end of the pipe is closed; send its URLs by delay first."""
+    """Send the server's URLs, by the seconds a reply takes; serve until the pipe is closed."""
     sys.path.append(str(TESTS))
     from support.loopback import FaultPlan, loopback
 
     with loopback() as loop:
-        pipe.send(
-            {
-                think_s: loop.url_of(FaultPlan(seed, think_s=think_s))
-                for seed, think_s in enumerate((FAST_S, NO_S))
-            }
-        )
+        urls = dict[float, str]()
+        for seed, think_s in enumerate((FAST_S, NO_S)):
+            urls[think_s] = loop.url_of(FaultPlan(seed, think_s=think_s))
+        pipe.send(urls)
         pipe.poll(None)
 
 
@@ -132,15 +144,17 @@ def bench_replay(folder: str) -> None:
             goal=" (goal 100)",
         )
         compare("empty cache, a reply takes no time", urls[NO_S], f"{folder}/none", FEW)
-    with running_server() as urls:  # a new server repeats its replies, so the same views are drawn
+    # A new server makes the same replies again, so the evaluation shows the same views.
+    with running_server() as urls:
         compare("views cached, replies new, 50 ms", urls[FAST_S], f"{folder}/fast", FEW, sample=1)
     stats = ak.Cache(f"{folder}/fast/cache").stats()
-    sizes = ", ".join(
-        f"{kind} {row['bytes'] / 1e6:.1f} MB" for kind, row in stats.items() if row["bytes"] > 1e5
-    )
-    size(
-        f"cache after {VIDEOS * EACH} questions", sum(row["bytes"] for row in stats.values()), sizes
-    )
+    total = 0
+    sizes = list[str]()
+    for kind, counts in stats.items():
+        total += counts["bytes"]
+        if counts["bytes"] > 1e5:
+            sizes.append(f"{kind} {counts['bytes'] / 1e6:.1f} MB")
+    size(f"cache after {VIDEOS * EACH} questions", total, ", ".join(sizes))
     size("a reply, on average", stats["reply"]["bytes"] / stats["reply"]["entries"])
 
 
@@ -148,14 +162,16 @@ def compare(
     label: str, url: str, folder: str, videos: int, sample: int = 0, goal: str = ""
 ) -> None:
     """Print one line about an evaluation and its replay; fail if their results differ."""
-    first, *others = (
-        evaluate_in_new_process(url, folder, videos, sample) for _ in range(1 + REPLAYS)
-    )
+    first = evaluate_in_new_process(url, folder, videos, sample)
     assert first.paid == first.calls
-    assert all(
-        other.results == first.results and not other.paid and not other.decoded for other in others
-    )
-    replay_s = statistics.median(other.elapsed_s for other in others)
+    replays = list[Run]()
+    for _ in range(REPLAYS):
+        replay = evaluate_in_new_process(url, folder, videos, sample)
+        assert replay.results == first.results
+        assert not replay.paid
+        assert not replay.decoded
+        replays.append(replay)
+    replay_s = statistics.median(replay.elapsed_s for replay in replays)
     print(
         f"  {label + ':':<46}{videos * EACH:>4} questions, {first.calls} calls, "
         f"{first.sent_bytes / 1e6:.0f} MB sent in {first.elapsed_s:.1f} s; replayed, the same "
@@ -171,11 +187,12 @@ def bench_view(path: Path, folder: str) -> None:
     print("The view of the root grid of a 10-minute 720p file, 8×8 cells of 320 px")
     video = ak.open_video(path)
     caches = [ak.Cache(f"{folder}/views-{number}") for number in range(COLD + 1)]
-    unused, view = iter(caches), ak.view(video, cache=caches[0])
-    cold_s = seconds(lambda: View(video, view.grid, cache=next(unused)).jpeg(), COLD)
-    row("as bytes, from the cache (goal 30 ms)", seconds(view.jpeg, WARM), "cold", cold_s)
-    cold_s = seconds(lambda: View(video, view.grid, cache=next(unused)).image, 1)
-    row("as an image, from the cache", seconds(lambda: view.image, WARM), "cold", cold_s)
+    empty_caches = iter(caches)
+    view = ak.view(video, cache=caches[0])
+    cold_s = seconds(lambda: View(video, view.grid, cache=next(empty_caches)).jpeg(), COLD)
+    row("as bytes, from the cache (goal 30 ms)", seconds(view.jpeg, WARM), {"cold": cold_s})
+    cold_s = seconds(lambda: View(video, view.grid, cache=next(empty_caches)).image, 1)
+    row("as an image, from the cache", seconds(lambda: view.image, WARM), {"cold": cold_s})
     stats = caches[0].stats()
     tiles = f"and its {stats['tile']['entries']} tiles {format_bytes(stats['tile']['bytes'])}"
     size("the view", stats["view"]["bytes"], tiles)
@@ -185,7 +202,9 @@ class RecordingOracle:
     """An oracle that renders the images of a request, as a client does, and records the request."""
 
     def __init__(self, model: aw.Oracle) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.model = model
+        self.name = model.name
+        self.parameters = model.parameters
         self.requests: list[Request] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -199,30 +218,31 @@ class RecordingOracle:
 def bench_hits(folder: str) -> None:
     """Time a hit beside diskcache and a plain file, and print the size of a recording."""
     print("One cache hit (goal 1 ms)")
-    cache, plain = ak.Cache(f"{folder}/hits"), diskcache.Cache(f"{folder}/plain")
+    cache = ak.Cache(f"{folder}/hits")
+    plain = diskcache.Cache(f"{folder}/plain")
     for kind, length in (("reply", REPLY_BYTES), ("tile", TILE_BYTES)):
-        key, value, file = f"{kind}:1:{'0' * 64}", bytes(length), Path(folder) / kind
+        key = f"{kind}:1:{'0' * 64}"
+        value = bytes(length)
+        file = Path(folder) / kind
         cache.put(key, value)
         plain[key] = value
         file.write_bytes(value)
-        plain_s, read_s = (
-            seconds_of_one(lambda key=key: plain.get(key)),
-            seconds_of_one(file.read_bytes),
-        )
+        others = {
+            "diskcache alone": seconds_of_one(lambda key=key: plain.get(key)),
+            "reading a file": seconds_of_one(file.read_bytes),
+        }
         hit_s = seconds_of_one(lambda key=key: cache.get(key))
-        others = ("diskcache alone", plain_s, "reading a file", read_s)
-        row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", hit_s, *others)
+        row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", hit_s, others)
     world = aw.world(7, 600, questions=1, directory=folder)
     model = RecordingOracle(aw.Oracle(world))
     result = ak.ask(world.drawn, world.questions[0], vlm=model, search="paper", cache=cache)
-    cached, requests = Cached(model.model, cache), list(model.requests)
-    hit_s = seconds(lambda: [cached.complete(request) for request in requests], WARM) / len(
-        requests
-    )
-    oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM) / len(
-        requests
-    )
-    row("Cached.complete of a cached reply, in all", hit_s, "the oracle", oracle_s)
+    cached = Cached(model.model, cache)
+    requests = list(model.requests)
+    hits_s = seconds(lambda: [cached.complete(request) for request in requests], WARM)
+    oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM)
+    count = len(requests)
+    label = "Cached.complete of a cached reply, in all"
+    row(label, hits_s / count, {"the oracle": oracle_s / count})
     path = Path(folder) / "one.atlas"
     packed = archive.export(path, result, cache=cache)
     size(
@@ -237,10 +257,9 @@ def seconds_of_one(action: Callable[[], object]) -> float:
     return seconds(lambda: [action() for _ in range(HITS)], 5) / HITS
 
 
-def row(label: str, elapsed_s: float, *alternatives: str | float) -> None:
-    """Print one line of the table: a time, then the name and the time of each alternative."""
-    pairs = zip(alternatives[::2], alternatives[1::2], strict=True)
-    others = [f"{name} {other_s * 1e3:.3f} ms" for name, other_s in pairs]
+def row(label: str, elapsed_s: float, alternatives_s: Mapping[str, float]) -> None:
+    """Print one line of the table: a time, then the time of each alternative by its name."""
+    others = [f"{name} {other_s * 1e3:.3f} ms" for name, other_s in alternatives_s.items()]
     print(f"  {label:<46}{elapsed_s * 1e3:10.3f} ms   {', '.join(others)}", flush=True)
 
 
@@ -255,7 +274,11 @@ def format_bytes(count: float) -> str:
 
 
 def main(path: Path) -> int:
-    """Run the benchmarks of the cache; the views are those of the 10-minute video at a path."""
+    """Run the benchmarks of the cache.
+
+    Args:
+        path: A 10-minute video, whose views are measured.
+    """
     with tempfile.TemporaryDirectory() as folder:
         bench_view(path, folder)
         bench_hits(folder)

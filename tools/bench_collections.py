@@ -1,9 +1,8 @@
-"""Measure the search of many films with oracles: found, calls, and what the scout "words" saves.
+"""Measure the search in many films: right answers, calls, and what the scout "words" saves.
 
-Worlds of two hours are cut into 500 films of mixed lengths (a fifth of them two seconds, some ten
-minutes), drawn on demand. The same questions are asked of the world as one video. An oracle knows
-the script, so these figures say how good the search is, not how good a model is. Intervals are
-95 %, clustered by world.
+Worlds of two hours are cut at random seconds into 500 films, drawn on demand. The same questions
+are asked about the world as one video. An oracle that knows the script gives the answers, so the
+figures say how good the search is, not how good a model is.
 
     python tools/bench_collections.py --worlds 4
 """
@@ -15,7 +14,6 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -25,14 +23,16 @@ import atlaskit as ak
 import atlasworld as aw
 from atlaskit.environment.question import ABSENT
 
-DURATION_S, FILMS = 7_200, 500
+DURATION_S = 7_200
+FILMS = 500
 SINGLE = ("SSS", "WHEN", "OCR", "S2A")
 """Categories of questions that one event answers."""
 MISSES = (0.0, 0.1)
+"""Shares of what it sees that the oracle overlooks."""
 
 
 def ends_of(seed: int) -> list[float]:
-    """Return the seconds at which the films of a world end: mixed lengths, most of them short."""
+    """Return the seconds at which the films of a world end, drawn uniformly over the world."""
     rng = random.Random(seed)
     ends_s = sorted({float(round(rng.uniform(1, DURATION_S - 1))) for _ in range(FILMS - 1)})
     return [*ends_s, float(DURATION_S)]
@@ -42,41 +42,45 @@ def rows_of(seed: int, misses: Sequence[float]) -> Iterator[dict[str, Any]]:
     """Yield a row for each question that is asked of a world, whole and as films."""
     world = aw.world(seed, DURATION_S, questions=40)
     films = aw.films_of(world, ends_of(seed))
-    asked = [question for question in world.questions if question.category in SINGLE]
-    absent = [case.question for case in world.cases(drawn=True, absent=True)][:4]
-    absent = [question for question in absent if question.answer == ABSENT]
+    questions = [question for question in world.questions if question.category in SINGLE]
+    for case in world.cases(drawn=True, absent=True)[:4]:
+        if case.question.answer == ABSENT:
+            questions.append(case.question)
     for miss in misses:
-        eye = partial(aw.Oracle, world, miss=miss)
-        ways: dict[str, tuple[Any, dict[str, Any]]] = {
+        arms: dict[str, tuple[Any, dict[str, Any]]] = {
             "one video": (world.drawn, {}),
             "500 films": (films, {}),
             "500 films, words": (films, {"scouts": ["words"]}),
         }
-        for way, (video, changes) in ways.items():
-            for question in [*asked, *absent]:
+        for arm, (video, changes) in arms.items():
+            for question in questions:
                 search = ak.Search(traversal="looks", cell=32, **changes)
                 result = ak.ask(
-                    video, question, vlm=eye(), search=search, budget=ak.Budget(calls=100)
+                    video,
+                    question,
+                    vlm=aw.Oracle(world, miss=miss),
+                    search=search,
+                    budget=ak.Budget(calls=100),
                 )
                 yield {
                     "seed": seed,
                     "miss": miss,
-                    "asked of": way,
+                    "asked of": arm,
                     "is absent": question.answer == ABSENT,
                     "right": bool(result.is_right),
                     "calls": result.total.calls,
                 }
 
 
-def of_world(seed: int) -> list[dict[str, Any]]:
-    """Return the rows of a world; views and replies stay in the memory of this process."""
+def all_rows_of(seed: int) -> list[dict[str, Any]]:
+    """Return the rows of a world as a list, which can be sent between processes."""
     return list(rows_of(seed, MISSES))
 
 
 def main(worlds: int) -> int:
     """Print the table."""
     with ProcessPoolExecutor(2) as pool:
-        batches = list(tqdm(pool.map(of_world, range(worlds)), total=worlds, unit="world"))
+        batches = list(tqdm(pool.map(all_rows_of, range(worlds)), total=worlds, unit="world"))
     rows = pd.DataFrame([row for batch in batches for row in batch])
     by = ["is absent", "miss", "asked of"]
     table = rows.groupby(by, sort=False).agg(

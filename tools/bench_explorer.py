@@ -1,9 +1,9 @@
 """Measure clicks in the explorer in a real JupyterLab and Chromium, on ten hours of video.
 
-The time runs from the click to the painted view: of a cell opened for the first time, of one opened
-before, and back at the root grid; beside it stands the time that the reader alone needs for the
-frames of such a view. The goals are 100 ms for a view that is cached, and 150 ms more than the
-reader for one that is not. Then 500 clicks show whether the memory of the kernel and of the page
+Each click is timed until the new view is painted: a click on a cell for the first time, on a cell
+opened before, and back to the root grid. Beside these times stands the time in which the reader
+alone decodes the frames of such a view. The goals are 100 ms for a cached view, and 150 ms more
+than the reader for a new one. Then 500 clicks show whether the memory of the kernel and of the page
 grows.
 """
 
@@ -28,9 +28,13 @@ from support.notebooks import write_notebook
 
 CLICKS = 500
 PART_MINUTES = 10
-CACHED_MS, OVER_READER_MS = 100, 150
-"""The goals: for a view that is cached, and beyond the reader's own time for one that is not."""
+"""Length of each file of the playlist."""
+CACHED_MS = 100
+"""The goal for a cached view."""
+OVER_READER_MS = 150
+"""The goal for a new view, beyond the time of the reader alone."""
 DRAWN = "video = aw.world(0, 36_000, questions=1, directory=folder).drawn"
+# Clicks an element; resolves to the milliseconds until the frame after the new view is painted.
 CLICK = """async (selector) => {
   const explorer = document.querySelector(".explorer"), stage = explorer.querySelector(".stage");
   const began = performance.now();
@@ -79,12 +83,12 @@ def click(book: Book, selector: str) -> float:
 
 
 def open_cell(book: Book, index: int) -> float:
-    """Open a cell of the root grid; return the milliseconds that took."""
+    """Open a cell of the root grid; return the milliseconds until its view is painted."""
     return click(book, f'[data-index="{index}"]')
 
 
 def go_back(book: Book) -> float:
-    """Go back to the root grid; return the milliseconds that took."""
+    """Go back to the root grid; return the milliseconds until its view is painted."""
     return click(book, ".controls button")
 
 
@@ -100,11 +104,12 @@ def reader_ms(book: Book, index: int) -> float:
 
 
 def row(label: str, times_ms: list[float]) -> float:
-    """Print one line of the table; return the median.
+    """Print one line of the table: the median with its 95 % interval; return the median.
 
-    The interval of the median has a confidence of 95 %: it is between two of the ordered times.
+    The ends of the interval are two of the ordered times, chosen by the binomial distribution.
     """
-    ordered, n = sorted(times_ms), len(times_ms)
+    ordered = sorted(times_ms)
+    n = len(ordered)
     rank = max(0, math.floor(n / 2 - 1.96 * math.sqrt(n) / 2))
     median = statistics.median(ordered)
     interval = f"[{ordered[rank]:.0f}, {ordered[n - 1 - rank]:.0f}]"
@@ -116,21 +121,25 @@ def row(label: str, times_ms: list[float]) -> float:
 
 def bench_clicks(book: Book, cells: int) -> None:
     """Time clicks on some new cells, and then on the same cells again."""
-    open_cell(book, 63), go_back(book)  # warm up the page
-    cold, back, again, alone = [], [], [], []
+    # Warm up the page.
+    open_cell(book, 63)
+    go_back(book)
+    new_ms = list[float]()
+    back_ms = list[float]()
+    reader_alone_ms = list[float]()
     for index in range(cells):
-        cold.append(open_cell(book, 2 * index))
-        back.append(go_back(book))
-        alone.append(reader_ms(book, 2 * index + 1))  # of a cell beside it, which nobody opened
+        new_ms.append(open_cell(book, 2 * index))
+        back_ms.append(go_back(book))
+        # The neighbouring cell was not opened, so its frames are not in memory.
+        reader_alone_ms.append(reader_ms(book, 2 * index + 1))
+    cached_ms = list[float]()
     for index in range(cells):
-        again.append(open_cell(book, 2 * index))
-        back.append(go_back(book))
-    new, reader = (
-        row("click on a new cell, until painted", cold),
-        row("the reader alone, for such frames", alone),
-    )
-    cached = row("click on a cell opened before, until painted", again)
-    row("back to the root grid, until painted", back)
+        cached_ms.append(open_cell(book, 2 * index))
+        back_ms.append(go_back(book))
+    new = row("click on a new cell, until painted", new_ms)
+    reader = row("the reader alone, for such frames", reader_alone_ms)
+    cached = row("click on a cell opened before, until painted", cached_ms)
+    row("back to the root grid, until painted", back_ms)
     print(
         f"  {new - reader:+.0f} ms beyond the reader (goal {OVER_READER_MS}), {cached:.0f} ms "
         f"cached (goal {CACHED_MS})"
@@ -138,7 +147,7 @@ def bench_clicks(book: Book, cells: int) -> None:
 
 
 def bench_memory(book: Book, cells: int) -> None:
-    """Print the memory of the kernel and of the page over clicks into cells and back."""
+    """Print the memory of the kernel and of the page, every 100 clicks into cells and back."""
     session = book.page.context.new_cdp_session(book.page)
     print(f"  {'clicks':>8}{'kernel, MB resident':>24}{'page, MB of script heap':>26}")
     for done in range(0, CLICKS + 1, 2):
@@ -161,7 +170,7 @@ def bench(label: str, video: str, timed: int, cycled: int) -> None:
 def parts(folder: Path, hours: int) -> str:
     """Write the files of a playlist of some hours; return the line of Python that opens it.
 
-    Their pictures repeat, but each is a file of its own to the cache.
+    The files show the same minute, but have different fingerprints, so the cache keeps them apart.
     """
     folder.mkdir()
     source = bench_video.ten_minutes_720p()

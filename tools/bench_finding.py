@@ -1,8 +1,8 @@
-"""Measure what finds more and looks less, alone and together, paired with the paper's search.
+"""Compare the accuracy and cost of searches with the paper's search: a part of `make bench`.
 
-A part of `make bench`. Oracles answer questions of all kinds about ten-hour AtlasWorlds. Worlds are
-of the development seeds; `--seeds test` is for the one measurement of a release. With `--write
-FILE`, the tables also replace those between the markers of a Markdown page.
+Oracles answer questions of all kinds about ten-hour AtlasWorlds, the same questions with each
+search. Worlds are of the development seeds; `--seeds test` is for the one measurement of a release.
+With `--write FILE`, the tables also replace those between the markers of a Markdown page.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import atlaskit as ak
 import atlasworld as aw
 from atlaskit.agents.settings import BEST, PAPER
 from atlaskit.evaluation.intervals import interval
+from atlaskit.runs.result import Result
 from atlasworld.questions import CATEGORIES
 from atlasworld.ranges import RANGES, seeds
 
@@ -42,15 +43,15 @@ WORLDS = 10
 RATES = (0.0, 0.1, 0.3)
 """Rates of `miss` and `confuse`."""
 ARMS: dict[str, ak.Search] = {"paper": PAPER, "dfs": ak.Search(traversal="dfs"), "best": BEST}
-"""The searches that are compared, the one that they are paired with first."""
+"""The searches that are compared; the others are paired with the first."""
 WORDED = {"dfs": ARMS["dfs"], "dfs, words": ak.Search(traversal="dfs", scouts=("words",))}
-"""The searches that are compared where subtitles mislead: without scouts, and with words."""
+"""The searches that are compared on misleading subtitles: without and with the scout "words"."""
 MISLED = ("S2A", "T2O")
-"""Kinds of questions about objects that a line may speak of in a wrong colour."""
+"""Kinds of questions whose object a subtitle line may name in a wrong colour."""
 DELAY_S = 0.5
-"""Seconds that a call takes where time is measured."""
+"""Seconds that a call takes in the table of times."""
 AT_ONCE = 8
-"""Questions in flight where time is measured; their calls sleep, so they hardly compete."""
+"""Questions in flight in the table of times; their calls sleep, so they hardly compete."""
 
 
 @dataclass(frozen=True)
@@ -66,41 +67,42 @@ class Run:
 
 
 def runs_of(seed: int) -> list[Run]:
-    """Ask the questions about one seed's worlds in every way, with every oracle."""
-    runs = []
+    """Ask the questions about one seed's worlds with every search and every oracle."""
+    runs = list[Run]()
     for kind in KINDS:
         world, questions = questions_of(seed, kind)
         for rate in RATES:
-            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
+            oracle = aw.Oracle(world, miss=rate, confuse=rate, seed=seed)
+            cache = ak.Cache(None)
             for question in questions:
                 for arm, search in ARMS.items():
                     search = replace(search, **SMALL)
                     result = ak.ask(world.drawn, question, vlm=oracle, cache=cache, search=search)
-                    cost = result.total.calls, result.total.tokens
-                    runs.append(Run(seed, rate, arm, bool(result.is_right), *cost))
+                    runs.append(run_of(result, seed, rate, arm))
     return runs
 
 
 def misled_runs_of(seed: int) -> list[Run]:
-    """Ask only questions of whose object a subtitle line names a wrong colour."""
-    world, runs = world_of(seed, HOURS_10, MISLED, 24), []
-    for question in (question for question in world.questions if question.misleading_subtitle):
+    """Ask the questions whose object a subtitle line names in a wrong colour."""
+    runs = list[Run]()
+    world = world_of(seed, HOURS_10, MISLED, 24)
+    for question in world.questions:
+        if not question.misleading_subtitle:
+            continue
         for rate in RATES:
-            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
+            oracle = aw.Oracle(world, miss=rate, confuse=rate, seed=seed)
+            cache = ak.Cache(None)
             for arm, search in WORDED.items():
                 search = replace(search, **SMALL)
-                result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
-                runs.append(
-                    Run(
-                        seed,
-                        rate,
-                        arm,
-                        bool(result.is_right),
-                        result.total.calls,
-                        result.total.tokens,
-                    )
-                )
+                result = ak.ask(world.drawn, question, vlm=oracle, cache=cache, search=search)
+                runs.append(run_of(result, seed, rate, arm))
     return runs
+
+
+def run_of(result: Result, seed: int, rate: float, arm: str) -> Run:
+    """Return the outcome of a search with its result."""
+    total = result.total
+    return Run(seed, rate, arm, bool(result.is_right), total.calls, total.tokens)
 
 
 def table(runs: Sequence[Run]) -> Iterator[str]:
@@ -127,22 +129,16 @@ def table(runs: Sequence[Run]) -> Iterator[str]:
                 bounded(right, ".1%"),
                 bounded(better, ".1f"),
             ]
-            for cost in ("calls", "tokens"):
+            for cost, form in (("calls", ",.1f"), ("tokens", ",.0f")):
                 spent = [float(getattr(run, cost)) for run in rows]
-                share = ratio_of_sums(
-                    spent, [getattr(run, cost) for run in base], [run.seed for run in base]
-                )
-                cells += [
-                    f"{statistics.mean(spent):,.1f}"
-                    if cost == "calls"
-                    else f"{statistics.mean(spent):,.0f}"
-                ]
-                cells += [bounded(share, ".2f")]
+                before = [getattr(run, cost) for run in base]
+                share = ratio_of_sums(spent, before, clusters)
+                cells += [f"{statistics.mean(spent):{form}}", bounded(share, ".2f")]
             yield f"| {' | '.join(cells)} |"
 
 
 def misled(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the lines of the table: questions whose subtitles mislead, without scouts and with."""
+    """Yield the lines of the table: misleading subtitles, without and with the scout "words"."""
     yield (
         "| oracle | n | right without | right with words | better, worse | calls without | calls "
         "with words |"
@@ -162,17 +158,24 @@ def misled(runs: Sequence[Run]) -> Iterator[str]:
 def speed(first: int, worlds: int = 6) -> Iterator[str]:
     """Yield the lines of the table: seconds with one worker and with seven.
 
-    The oracle overlooks 0.3 of what it sees; the questions are those that take more than one round
-    with seven workers.
+    The oracle overlooks 30 % of what it sees. Only questions that take more than one round with
+    seven workers are timed.
+
+    Args:
+        first: The first seed of the worlds.
+        worlds: The number of worlds.
     """
-    cases = [
-        (seed, world_of(seed, HOURS_10, CATEGORIES, 8)) for seed in range(first, first + worlds)
-    ]
-    questions = [(seed, world, question) for seed, world in cases for question in world.questions]
+    questions = list[tuple[int, Any, Any]]()
+    for seed in range(first, first + worlds):
+        world = world_of(seed, HOURS_10, CATEGORIES, 8)
+        for question in world.questions:
+            questions.append((seed, world, question))
 
     def ask(case: tuple[int, Any, Any], workers: int, delay_s: float) -> tuple[float, int, int]:
+        """Return seconds, calls and rounds of a question."""
         seed, world, question = case
-        model, began = SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
+        model = SlowOracle(aw.Oracle(world, miss=0.3, seed=seed), delay_s)
+        began = time.perf_counter()
         search = ak.Search(traversal="dfs", **SMALL)
         result = ak.ask(
             world.drawn, question, vlm=model, workers=workers, search=search, cache=ak.Cache(None)
@@ -183,20 +186,25 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
     heads = ("1 worker: s, calls", "7 workers: s, calls", "times as fast", "at equal workload")
     yield f"| questions | {' | '.join(heads)} |"
     yield "|---|---:|---:|---:|---:|"
-    means = {}
-    for workers in (1, 7):
+
+    def means(workers: int) -> tuple[float, float]:
+        """Return the mean seconds and calls of the questions."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            timed = list(pool.map(lambda case, w=workers: ask(case, w, DELAY_S), long))
-        means[workers] = [statistics.mean(run[part] for run in timed) for part in (0, 1)]
-    (one_s, one_calls), (seven_s, seven_calls) = means[1], means[7]
-    gain, equal = one_s / seven_s, (one_s / one_calls) / (seven_s / seven_calls)
-    shown = [
+            timed = list(pool.map(lambda case: ask(case, workers, DELAY_S), long))
+        mean_s = statistics.mean(elapsed_s for elapsed_s, _, _ in timed)
+        return mean_s, statistics.mean(calls for _, calls, _ in timed)
+
+    one_s, one_calls = means(1)
+    seven_s, seven_calls = means(7)
+    gain = one_s / seven_s
+    gain_a_call = (one_s / one_calls) / (seven_s / seven_calls)
+    cells = [
         f"{one_s:.1f}, {one_calls:.0f}",
         f"{seven_s:.1f}, {seven_calls:.0f}",
         f"{gain:.2f}",
-        f"{equal:.2f}",
+        f"{gain_a_call:.2f}",
     ]
-    yield f"| {len(long)} | {' | '.join(shown)} |"
+    yield f"| {len(long)} | {' | '.join(cells)} |"
 
 
 def main(page: Path | None = None, worlds: int = WORLDS, name: str = "development") -> int:

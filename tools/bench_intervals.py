@@ -1,4 +1,4 @@
-"""Intervals that several benches print: a ratio of sums, and a mean with its interval as text."""
+"""Intervals for several benchmarks: a ratio of sums, and a mean with its interval as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from atlaskit.evaluation.intervals import Interval, interval_of_ratio
 def ratio_of_sums(
     values: Sequence[float], before: Sequence[float], seeds_of: Sequence[object]
 ) -> Interval:
-    """Return the ratio of the sums of paired values, with its interval, clustered by seeds."""
+    """Return the ratio of two sums of paired values, with its interval.
+
+    Args:
+        values: The values of the numerator.
+        before: Those of the denominator, in the same order.
+        seeds_of: For each pair, the cluster that it belongs to.
+    """
     return interval_of_ratio(values, before, list(map(str, seeds_of)), are_shares=False)
 
 

@@ -1,9 +1,9 @@
-"""Measure nano at ten hours with what finds more and looks less, paired with nano without it.
+"""Compare searches by nano in ten hours of video with its plain search: a part of `make bench`.
 
-A part of `make bench`, with few questions; `--worlds 36` asks the 200 or so that tell five points.
-Worlds are of the development seeds; `--seeds test` is for the one measurement of a release. vLLM
-serves nano with as many engines as serve best. Replies are cached in cache/bench/nano, so that a
-measurement that was interrupted continues.
+By default there are few questions; `--worlds 36` asks the 200 or so that are needed to detect a
+difference of five points. Worlds are of the development seeds; `--seeds test` is for the one
+measurement of a release. vLLM serves nano with the number of engines that is fastest here. Replies
+are cached in cache/bench/nano, so that a measurement that was interrupted continues.
 """
 
 from __future__ import annotations
@@ -20,28 +20,32 @@ from bench_video import MEDIA
 
 import atlaskit as ak
 import atlasworld as aw
+from atlaskit.benchmarks.case import Case
 from atlaskit.evaluation.intervals import interval
 from atlasworld.ranges import seeds
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WORLDS, QUESTIONS = 3, 6
-"""Worlds of a short measurement, and questions about each."""
+WORLDS = 3
+"""Worlds of a short measurement."""
+QUESTIONS = 6
+"""Questions about each world."""
 FIRST = {"development": 500_000, "test": 900}
-"""Where in each range of seeds the worlds begin: no other measurement of nano reads these."""
+"""Index of the first world in each range of seeds; no other measurement uses worlds from there."""
 IN_FLIGHT = 16
 ARMS: dict[str, dict[str, Any]] = {
     "without": {},
     "once": {"max_rounds": 4},
     "shots": {"sampling": "shots"},
 }
-"""The searches that are compared. Four rounds of four workers visit each root cell once. nano is
-told no hints, and at temperature 0 it has no votes."""
+"""The searches that are compared; the others are paired with "without". Four rounds of four workers
+visit each root cell once. Scouts and votes are not compared: nano's prompts have no hints, and its
+temperature is 0."""
 
 
 def table(runs: dict[str, pd.DataFrame]) -> Iterator[str]:
-    """Yield the lines of the table: accuracy and cost, beside those of the search without all."""
+    """Yield the lines of the table: accuracy and cost, compared with the plain search."""
     yield (
         "| search | n | right | difference, points | won, lost | calls | tokens | of those "
         "without |"
@@ -75,16 +79,26 @@ def main(
     arms: Sequence[str] = tuple(ARMS),
     skip: int = 0,
 ) -> int:
-    """Print the table, and write it to a page if one is given."""
+    """Print the table, and write it to a page if one is given.
+
+    Args:
+        page: The Markdown page.
+        worlds: The number of worlds.
+        name: The range of their seeds.
+        arms: The names of the searches, "without" among them.
+        skip: How many worlds to leave out at the beginning.
+    """
     home = MEDIA / "nano"
-    cache, chosen = ak.Cache(home / "replies"), seeds(name)[FIRST[name] + skip :][:worlds]
-    films = [aw.world(seed, HOURS_10, questions=QUESTIONS, directory=home) for seed in chosen]
-    cases = [case for film in films for case in film.cases()]
-    every = {"cache": cache, "parallel": IN_FLIGHT}
+    cache = ak.Cache(home / "replies")
+    first = FIRST[name] + skip
+    cases = list[Case]()
+    for seed in seeds(name)[first : first + worlds]:
+        cases += aw.world(seed, HOURS_10, questions=QUESTIONS, directory=home).cases()
+    runs = dict[str, "pd.DataFrame"]()
     with ak.serve("nano", data_parallel="auto") as vlm:
-        runs = {
-            arm: ak.evaluate(cases, vlm=vlm, search=ak.Search(**ARMS[arm]), **every) for arm in arms
-        }
+        for arm in arms:
+            search = ak.Search(**ARMS[arm])
+            runs[arm] = ak.evaluate(cases, vlm=vlm, search=search, cache=cache, parallel=IN_FLIGHT)
     publish({f"nano {name}": table(runs)}, page)
     return 0
 
@@ -99,5 +113,12 @@ if __name__ == "__main__":
         "--skip", type=int, default=0, help="worlds to leave out: those that were asked before"
     )
     arguments = parser.parse_args()
-    chosen = arguments.seeds, arguments.arms, arguments.skip
-    sys.exit(main(arguments.write, arguments.worlds, *chosen))
+    sys.exit(
+        main(
+            page=arguments.write,
+            worlds=arguments.worlds,
+            name=arguments.seeds,
+            arms=arguments.arms,
+            skip=arguments.skip,
+        )
+    )

@@ -1,4 +1,4 @@
-"""Measure "not in this video": rejection F1, what it costs, and what it loses elsewhere.
+"""Measure the answer "not there": rejection F1, calls, and the loss on other questions.
 
 A part of `make bench`. Oracles answer questions about AtlasWorlds of one and of ten hours: half are
 about objects and words that a world has, half about ones that it lacks. Worlds are of the
@@ -33,13 +33,15 @@ from atlasworld.oracle.looks import LASTS_S
 from atlasworld.questions import ABSENTS
 from atlasworld.ranges import RANGES, seeds
 
-WORLDS, QUESTIONS = 10, 6
-"""Seeds, and questions about what each has; as many are about what it lacks."""
+WORLDS = 10
+"""Number of seeds."""
+QUESTIONS = 6
+"""Questions about what each world has; as many are about what it lacks."""
 HOURS = (1, 10)
 RATES = (0.0, 0.1, 0.3)
 """Rates of `miss` and `confuse`."""
 GOALS = (0.95, 0.9, 0.75)
-"""What rejection F1 should be at each."""
+"""The goal for rejection F1 at each rate."""
 
 
 @dataclass(frozen=True)
@@ -50,45 +52,67 @@ class Asked:
     rate: float
     scored: Scored
     calls: int
-    foretold: int
+    predicted_calls: int
     """The calls that a search for something absent is expected to take."""
-    before: float | None
-    """The score where the answer "not there" was not offered; None for what is not there."""
+    score_without: float | None
+    """The score if "not there" is no possible answer; None for a question about what is absent."""
 
 
 def calls_of_a_no(question: Question, duration_s: float, k: int, step_s: float, votes: int) -> int:
-    """Return how many calls it takes to go through a video at a step: a plan, looks, a verdict.
+    """Return the calls of a search that sees a whole video at a step and finds nothing.
 
-    Each stretch that the plan asks for may cut a sheet in two. A count is voted for.
+    They are a plan, the looks and a review; votes are added for a count. Each stretch that the plan
+    asks for may cut a sheet in two.
     """
     sheets = math.ceil(duration_s / (k * k * step_s)) + MOST_STRETCHES
-    return 2 + math.ceil(sheets / SHEETS) + (votes if question.kind == "count" else 0)
+    calls = 2 + math.ceil(sheets / SHEETS)
+    if question.kind == "count":
+        calls += votes
+    return calls
 
 
 def asked_of(seed: int) -> list[Asked]:
     """Ask the questions about one seed's worlds with every oracle."""
-    found = []
+    rows = list[Asked]()
+    search = replace(BEST, **SMALL)
     for hours in HOURS:
-        size = {"size": (128, 72), "questions": QUESTIONS, "categories": tuple(ABSENTS)}
-        world = aw.world(seed, 3600.0 * hours, clip_s=150, **size)  # type: ignore[arg-type]
+        world = aw.world(
+            seed,
+            3600.0 * hours,
+            clip_s=150,
+            size=(128, 72),
+            questions=QUESTIONS,
+            categories=tuple(ABSENTS),
+        )
         for rate in RATES:
-            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
-            how = {"vlm": oracle, "cache": cache, "search": replace(BEST, **SMALL)}
+            oracle = aw.Oracle(world, miss=rate, confuse=rate, seed=seed)
+            cache = ak.Cache(None)
             for case in world.cases(drawn=True, absent=True):
                 question = case.question
-                result = ak.ask(world.drawn, question, **how)  # type: ignore[arg-type]
-                before = None
+                result = ak.ask(world.drawn, question, vlm=oracle, cache=cache, search=search)
+                score_without = None
                 if question not in world.absent:
-                    plain = replace(
-                        question, may_be_absent=None if question.kind == "count" else False
-                    )
-                    before = plain.score(ak.ask(world.drawn, plain, **how).prediction)  # type: ignore[arg-type]
-                scored = Scored(question, str(seed), {}, result.prediction)
-                k = int(result.settings["k"])
-                votes = int(result.settings["votes"])
-                foretold = calls_of_a_no(question, world.drawn.duration_s, k, LASTS_S, votes)
-                found.append(Asked(hours, rate, scored, result.total.calls, foretold, before))
-    return found
+                    may_be_absent = None if question.kind == "count" else False
+                    plain = replace(question, may_be_absent=may_be_absent)
+                    other = ak.ask(world.drawn, plain, vlm=oracle, cache=cache, search=search)
+                    score_without = plain.score(other.prediction)
+                predicted_calls = calls_of_a_no(
+                    question,
+                    duration_s=world.drawn.duration_s,
+                    k=int(result.settings["k"]),
+                    step_s=LASTS_S,
+                    votes=int(result.settings["votes"]),
+                )
+                row = Asked(
+                    hours=hours,
+                    rate=rate,
+                    scored=Scored(question, str(seed), {}, result.prediction),
+                    calls=result.total.calls,
+                    predicted_calls=predicted_calls,
+                    score_without=score_without,
+                )
+                rows.append(row)
+    return rows
 
 
 def table(asked: Sequence[Asked]) -> Iterator[str]:
@@ -104,28 +128,30 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
             measures = {
                 each.name: each.interval() for each in rejection([each.scored for each in rows])
             }
-            there = [each for each in rows if each.before is not None]
-            losses = [
-                100.0 * ((each.before or 0.0) - each.scored.question.score(each.scored.prediction))
-                for each in there
-            ]
-            loss = paired(losses, [each.scored.video for each in there], are_shares=False).interval
-            noes = [each for each in rows if each.before is None]
-            calls = statistics.mean(each.calls for each in noes)
-            within = statistics.mean(each.calls <= each.foretold for each in noes)
+            losses = list[float]()
+            videos = list[str]()
+            absent = list[Asked]()
+            for each in rows:
+                if each.score_without is None:
+                    absent.append(each)
+                    continue
+                score = each.scored.question.score(each.scored.prediction)
+                losses.append(100.0 * (each.score_without - score))
+                videos.append(each.scored.video)
+            loss = paired(losses, videos, are_shares=False).interval
+            calls = statistics.mean(each.calls for each in absent)
+            predicted = statistics.mean(each.predicted_calls for each in absent)
+            within = statistics.mean(each.calls <= each.predicted_calls for each in absent)
             cells = [
                 str(hours),
                 f"{rate:g}",
                 str(len(rows)),
                 bounded(measures["rejection F1"], ".3f"),
                 f"{goal:g}",
-            ]
-            cells += [
-                bounded(measures[name], ".1%") for name in ("false positives", "false rejections")
-            ]
-            cells += [
+                bounded(measures["false positives"], ".1%"),
+                bounded(measures["false rejections"], ".1%"),
                 bounded(loss, ".1f"),
-                f"{calls:.1f} of {statistics.mean(each.foretold for each in noes):.1f}",
+                f"{calls:.1f} of {predicted:.1f}",
                 f"{within:.0%}",
             ]
             yield f"| {' | '.join(cells)} |"

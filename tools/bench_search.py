@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -31,9 +30,11 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlasworld import World
 from atlasworld.questions import CATEGORIES
 
-HOURS_10, MINUTES_10 = 36_000, 600
-WORLDS, EACH = 25, 4
-"""Number of worlds, and of questions of each kind on each: 100 questions of each kind."""
+HOURS_10 = 36_000
+MINUTES_10 = 600
+WORLDS = 25
+EACH = 4
+"""Questions of each kind about each world: with all worlds, 100 of each kind."""
 KINDS: dict[str, tuple[str, ...]] = {
     "choice": tuple(code for code in CATEGORIES if code != "WHEN"),
     "open": ("OPEN",),
@@ -80,7 +81,7 @@ def world_of(
 
 
 def questions_of(seed: int, kind: str) -> tuple[World, tuple[Question, ...]]:
-    """Return a ten-hour world with `EACH` questions of a kind; categories vary with the seed."""
+    """Return a ten-hour world with EACH questions of a kind; categories vary with the seed."""
     codes = KINDS[kind]
     categories = codes[seed % len(codes) :] + codes[: seed % len(codes)]
     world = world_of(seed, HOURS_10, categories, EACH)
@@ -89,59 +90,61 @@ def questions_of(seed: int, kind: str) -> tuple[World, tuple[Question, ...]]:
 
 def runs_of(seed: int) -> list[Run]:
     """Run the questions of every kind about one seed's worlds, with every oracle and strategy."""
-    runs = []
+    runs = list[Run]()
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             world, questions = questions_of(seed, kind)
             for name, rate in ORACLES.items():
-                oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(folder)
+                oracle = aw.Oracle(world, miss=rate, confuse=rate, seed=seed)
+                cache = ak.Cache(folder)
                 for strategy in STRATEGIES:
+                    search = ak.Search(traversal=strategy, **SMALL)
                     for question in questions:
-                        search = ak.Search(traversal=strategy, **SMALL)
                         result = ak.ask(
                             world.drawn, question, vlm=oracle, search=search, cache=cache
                         )
-                        cost = result.total
-                        row = (
-                            cost.calls,
-                            cost.tokens,
-                            result.rounds,
-                            len(result.evidence),
-                            result.explored,
+                        run = Run(
+                            seed=seed,
+                            oracle=name,
+                            strategy=strategy,
+                            kind=kind,
+                            right=bool(result.is_right),
+                            calls=result.total.calls,
+                            tokens=result.total.tokens,
+                            rounds=result.rounds,
+                            evidence=len(result.evidence),
+                            coverage=result.explored,
                         )
-                        runs.append(Run(seed, name, strategy, kind, bool(result.is_right), *row))
+                        runs.append(run)
     return runs
 
 
 def share(right: Sequence[bool], seeds: Sequence[int]) -> str:
     """Format a share with its interval: 90.4% (87.9 to 92.6)."""
-    found = interval([float(one) for one in right], [str(seed) for seed in seeds])
-    return f"{found.mean:.1%} ({100 * found.low:.1f} to {100 * found.high:.1f})"
+    estimate = interval(list(map(float, right)), list(map(str, seeds)))
+    return f"{estimate.mean:.1%} ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
 
 
 def amount(values: Sequence[float], seeds: Sequence[int], form: str = ".1f") -> str:
     """Format a mean with its interval: 9.3 (8.6 to 10.0)."""
-    found = interval(
-        [float(value) for value in values], [str(seed) for seed in seeds], are_shares=False
-    )
-    return f"{found.mean:{form}} ({found.low:{form}} to {found.high:{form}})"
+    estimate = interval(list(map(float, values)), list(map(str, seeds)), are_shares=False)
+    return f"{estimate.mean:{form}} ({estimate.low:{form}} to {estimate.high:{form}})"
 
 
 def grouped(runs: list[Run]) -> Iterator[tuple[str, list[Run]]]:
     """Yield the runs of each oracle and strategy, with the first two cells of their row."""
-    runs = sorted(
-        runs, key=lambda run: (list(ORACLES).index(run.oracle), STRATEGIES.index(run.strategy))
-    )
-    for (oracle, strategy), group in groupby(runs, key=lambda run: (run.oracle, run.strategy)):
-        yield f"| {oracle} | {strategy} |", list(group)
+    for oracle in ORACLES:
+        for strategy in STRATEGIES:
+            group = [run for run in runs if (run.oracle, run.strategy) == (oracle, strategy)]
+            yield f"| {oracle} | {strategy} |", group
 
 
 def scores(runs: list[Run]) -> Iterator[str]:
     """Yield the lines of the table: accuracy by kind and in all, of each oracle and strategy."""
-    counts = {
-        kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES)
-        for kind in KINDS
-    }
+    counts = dict[str, int]()
+    for kind in KINDS:
+        of_kind = sum(run.kind == kind for run in runs)
+        counts[kind] = of_kind // len(ORACLES) // len(STRATEGIES)
     heads = [f"{kind} ({count})" for kind, count in counts.items()]
     yield f"| oracle | strategy | {' | '.join(heads)} | all ({sum(counts.values())}) |"
     yield "|---|---|" + "---:|" * (len(heads) + 1)
@@ -175,14 +178,14 @@ def costs(runs: list[Run]) -> Iterator[str]:
 
 
 def behind(runs: list[Run]) -> Iterator[str]:
-    """Yield the lines of the table: by how many points "auto" is behind dfs or bfs."""
+    """Yield the lines of the table: points by which "auto" is behind the better of dfs and bfs."""
     yield "| oracle | the better of dfs and bfs | `auto` is behind it by |"
     yield "|---|---|---:|"
     for oracle in ORACLES:
-        by_strategy = {
-            strategy: [run for run in runs if run.oracle == oracle and run.strategy == strategy]
-            for strategy in STRATEGIES
-        }
+        by_strategy: dict[str, list[Run]] = {strategy: [] for strategy in STRATEGIES}
+        for run in runs:
+            if run.oracle == oracle:
+                by_strategy[run.strategy].append(run)
         better = max(("dfs", "bfs"), key=lambda name: sum(run.right for run in by_strategy[name]))
         # Both are in the same order of questions.
         pairs = list(zip(by_strategy[better], by_strategy["auto"], strict=True))
@@ -196,7 +199,7 @@ def runs_by_duration(seed: int) -> list[tuple[float, int, bool, int]]:
     Returns:
         Duration in seconds, seed, whether the answer is right, and number of calls, of each run.
     """
-    rows = []
+    rows = list[tuple[float, int, bool, int]]()
     with tempfile.TemporaryDirectory() as folder:
         for duration_s in (MINUTES_10, HOURS_10):
             world = world_of(seed, duration_s, CATEGORIES, 24, clip_s=75)
@@ -217,7 +220,7 @@ def growth(rows: list[tuple[float, int, bool, int]]) -> Iterator[str]:
     """Yield the lines of the table: accuracy and calls on ten minutes and on ten hours."""
     yield "| duration | questions | right | calls |"
     yield "|---|---:|---:|---:|"
-    calls = []
+    calls = list[float]()
     for duration_s, name in ((MINUTES_10, "10 minutes"), (HOURS_10, "10 hours")):
         group = [row for row in rows if row[0] == duration_s]
         _, seeds, right, counts = zip(*group, strict=True)
@@ -230,8 +233,10 @@ class SlowOracle:
     """An oracle that takes as long for a reply as a model does."""
 
     def __init__(self, oracle: aw.Oracle, delay_s: float) -> None:
-        self.oracle, self.delay_s = oracle, delay_s
-        self.name, self.parameters = f"late {oracle.name}", oracle.parameters
+        self.oracle = oracle
+        self.delay_s = delay_s
+        self.name = f"late {oracle.name}"
+        self.parameters = oracle.parameters
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Return the oracle's reply after the delay."""
@@ -250,15 +255,16 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
     )
     yield "|---|---:|---:|---:|"
     for ahead, name in ((False, "between the rounds"), (True, "beside the workers")):
-        seeds, times_s, calls, rounds = [], [], [], []
+        seeds = list[int]()
+        times_s = list[float]()
+        calls = list[int]()
+        rounds = list[int]()
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(worlds):
                 world = world_of(seed, HOURS_10, CATEGORIES, 8)
                 for question in world.questions:
-                    model, began = (
-                        SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s),
-                        time.perf_counter(),
-                    )
+                    model = SlowOracle(aw.Oracle(world, miss=0.3, seed=seed), delay_s)
+                    began = time.perf_counter()
                     cache = ak.Cache(Path(folder) / str(seed))
                     search = ak.Search(look_ahead=ahead, **SMALL)
                     result = ak.ask(world.drawn, question, vlm=model, search=search, cache=cache)
@@ -283,17 +289,22 @@ def write(page: Path, name: str, lines: list[str]) -> None:
     )
 
 
-def publish(tables: Mapping[str, Iterable[str]], page: Path | None, remark: str = "") -> None:
-    """Print tables by name, each when it is made; write those that a page has a place for."""
+def publish(tables: Mapping[str, Iterable[str]], page: Path | None) -> None:
+    """Print tables by name, and write those for which a page has markers.
+
+    Args:
+        tables: The lines of each table. A generator is run when its table is printed.
+        page: The Markdown page.
+    """
     for name, lines in tables.items():
         rows = list(lines)
-        print("\n".join(["", f"{name}{remark}", *rows]), flush=True)
+        print("\n".join(["", name, *rows]), flush=True)
         if page and f"<!-- {name} -->" in page.read_text(encoding="utf-8"):
             write(page, name, rows)
 
 
 def page_and_worlds(description: str | None, worlds: int) -> argparse.ArgumentParser:
-    """Return a parser of `--write` and `--worlds`, which all benchmarks of the search have."""
+    """Return a parser with `--write` and `--worlds`, which all benchmarks of the search have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables"

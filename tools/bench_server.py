@@ -1,9 +1,9 @@
 """Measure the client on a real vLLM server, beside plain httpx: the last part of `make bench`.
 
-The server runs on this machine's CPU with a tiny untrained model that the benchmark makes: the
-figures are those of the client and the server, not of a model. The images are those of real use,
-views of 8×8 cells of 320 px. At last, nano answers many questions by one engine and by as many as
-serve best.
+The server runs on this machine's CPU with a tiny untrained model that the benchmark makes, so the
+figures are those of the client and the server, not of a model. The images are as large as in real
+use: views of 8×8 cells of 320 px. Then nano answers many questions, with one engine and with the
+number of engines that is fastest here.
 """
 
 from __future__ import annotations
@@ -35,11 +35,18 @@ from atlaskit.models.protocol import CallControl, Message, Reply, Request, Trans
 from atlaskit.models.serving import install
 from atlasworld import World
 
-TINY = Path(__file__).parents[1] / "tests" / "server" / "tiny_model.py"
+TINY = Path(__file__).parents[1] / "tests" / "server" / "families" / "make.py"
 IN_FLIGHT = (1, 4, 16)
-REQUESTS, ROUNDS = 48, 8
+"""Numbers of requests in flight."""
+REQUESTS = 48
+ROUNDS = 8
+"""Repetitions of the requests."""
 STEPS = 12
-QUESTIONS_IN_FLIGHT, WORLDS, QUESTIONS_PER_WORLD = 8, 4, 6
+"""Steps of a worker's conversation."""
+QUESTIONS_IN_FLIGHT = 8
+"""Questions that nano answers at the same time."""
+WORLDS = 4
+QUESTIONS_PER_WORLD = 6
 PICK = reply_model("Pick", cell=one_of(tuple(range(64))), score=Confidence)
 
 
@@ -48,28 +55,24 @@ def distinct_requests(world: World, cache: ak.Cache) -> list[Request]:
     root = ak.view(world.drawn, cache=cache)
     views = [root, *(root.expand(cell) for cell in range(7))]
     system = Message("system", ("Look at the map of a video and pick the cell that matters most.",))
-    return [
-        Request(
-            "worker",
-            "step",
-            (system, Message("user", (views[i % 8], f"Pick number {i}."))),
-            PICK,
-            max_tokens=48,
-        )
-        for i in range(REQUESTS)
-    ]
+    requests = list[Request]()
+    for number in range(REQUESTS):
+        user = Message("user", (views[number % 8], f"Pick number {number}."))
+        requests.append(Request("worker", "step", (system, user), PICK, max_tokens=48))
+    return requests
 
 
 def bench_throughput(vlm: ak.VLM, requests: Sequence[Request]) -> None:
     """Print requests a second through the client and through plain httpx, with the same bytes."""
-    for request in requests:  # warm up: from here on the server has every image
+    for request in requests:  # after this warm-up, the server has every image
         vlm.complete(request)
     sampled = sampling_parameters(vlm.dialect, 0.0, 0)
     known = {image.key for request in requests for image in request.images}
     bodies = [
         build_payload(request, vlm.name, vlm.dialect, sampled, known).body for request in requests
     ]
-    address, headers = f"{vlm.base_url}/chat/completions", {"Content-Type": "application/json"}
+    address = f"{vlm.base_url}/chat/completions"
+    headers = {"Content-Type": "application/json"}
     client = httpx.Client(timeout=120, limits=httpx.Limits(max_connections=None))
 
     def post(body: bytes) -> str:
@@ -86,10 +89,12 @@ def bench_throughput(vlm: ak.VLM, requests: Sequence[Request]) -> None:
     for threads in IN_FLIGHT:
         rates: dict[str, list[float]] = {"atlaskit": [], "httpx": []}
         clients = [("atlaskit", vlm.complete, requests), ("httpx", post, bodies)]
-        for number in range(ROUNDS):
-            for name, call, inputs in clients if number % 2 else reversed(clients):
+        for _ in range(ROUNDS):
+            clients.reverse()
+            for name, call, inputs in clients:
                 rates[name].append(rate(call, inputs, threads))
-        ours, plain = (statistics.median(rates[name]) for name in ("atlaskit", "httpx"))
+        ours = statistics.median(rates["atlaskit"])
+        plain = statistics.median(rates["httpx"])
         print(
             f"  {threads:>2} in flight: atlaskit {ours:6.1f}/s, httpx {plain:6.1f}/s, "
             f"ratio {ours / plain:.2f} (goal 0.9)",
@@ -98,20 +103,22 @@ def bench_throughput(vlm: ak.VLM, requests: Sequence[Request]) -> None:
 
 
 class ScriptedModel:
-    """A model that calls the server as a worker does, and replaces its reply by a scripted action.
+    """A model that calls the server, and replaces its reply by a scripted action of a worker.
 
-    The script repeats Zoom, Investigate, AddToScratchpad.
+    The script repeats zoom, investigate, and add to the scratchpad.
     """
 
     def __init__(self, vlm: ak.VLM) -> None:
-        self.vlm, self.name, self.parameters = vlm, f"scripted {vlm.name}", vlm.parameters
+        self.vlm = vlm
+        self.name = f"scripted {vlm.name}"
+        self.parameters = vlm.parameters
         self.usages: list[Usage] = []
         self.transits: list[Transit] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Call the server, and return the next action of the script."""
         step = len(self.usages)
-        # The prompt does not depend on the schema, and an untrained model's reply does not matter.
+        # Another schema serves: the prompt does not depend on it, and the reply is not used.
         reply = self.vlm.complete(replace(request, schema=PICK), **control)
         self.usages.append(reply.usage)
         self.transits.append(reply.transit)
@@ -147,7 +154,7 @@ def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -
 def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
     """Print hits of the prefix cache and bytes sent in a worker's conversation.
 
-    Images travel as bytes each time, or as bytes once, then by uuid.
+    One dialect sends an image's bytes each time, the other sends them once and then a UUID.
     """
     dialects = {
         "the image's bytes every time": HOSTED,
@@ -189,10 +196,10 @@ def nano_rate(vlm: ak.VLM, first_seed: int, worlds: int) -> float:
 
 
 def bench_engines() -> None:
-    """Print nano's calls a second by one engine and by as many as serve best, and seconds to start.
+    """Print nano's calls a second and its start time, with one engine and with the best number.
 
-    Each answers other questions first, since vLLM compiles the grammar of a schema when it first
-    meets it.
+    Other questions are answered before the measurement, since vLLM compiles the grammar of a schema
+    when a request first has it.
     """
     print(
         f"nano, {WORLDS * QUESTIONS_PER_WORLD} questions about ten minutes, {QUESTIONS_IN_FLIGHT} "
@@ -220,12 +227,12 @@ def main() -> int:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True
+            [install.interpreter(), TINY, folder, "idefics3"], check=True, capture_output=True
         )
         world = aw.world(1, 600, size=(1280, 720), questions=8, directory=folder)
         cache = ak.Cache(f"{folder}/cache")
         distinct = distinct_requests(world, cache)
-        with ak.serve(f"{folder}/tiny") as vlm:
+        with ak.serve(f"{folder}/idefics3") as vlm:
             bench_throughput(vlm, distinct)
             bench_conversation(vlm, world, cache)
     bench_engines()

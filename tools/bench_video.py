@@ -30,11 +30,18 @@ from atlaskit.environment.render import View
 from atlasworld.renderer import SceneRenderer
 
 MEDIA = Path("cache/bench")
-SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
-K, CELL = 8, (320, 180)
+"""The folder of the videos that the benchmarks make."""
+SIZE = (1920, 1080)
+FPS = 25
+GOP_S = 10
+"""Seconds between keyframes."""
+RATE = 2_000_000
+"""Bits per second."""
+K = 8
+CELL = (320, 180)
 HOURS = (1, 10)
 FRESH = 200
-"""First of the development seeds that are measured: the rule for frames was tried out on others."""
+"""Index of the first development seed that is measured: the rule for frames was tuned on others."""
 FORMS: dict[str, tuple[str, int, dict[str, str]]] = {
     "2s": ("libx264", 2, {"preset": "veryfast", "x264-params": "scenecut=0"}),
     "5s": ("libx264", 5, {"preset": "veryfast", "x264-params": "scenecut=0"}),
@@ -42,9 +49,9 @@ FORMS: dict[str, tuple[str, int, dict[str, str]]] = {
     "vp9": ("libvpx-vp9", 10, {"deadline": "realtime", "cpu-used": "8", "crf": "34", "b": "0"}),
     "av1": ("libsvtav1", 10, {"preset": "12", "crf": "40"}),
 }
-"""How films are written anew: a codec, seconds between keyframes, options of the encoder."""
+"""The forms in which films are encoded again: codec, seconds between keyframes, encoder options."""
 LONE_S = 2.0
-"""An insert that lasts so long and shares its cells with no other should be shown."""
+"""An insert should be shown if it lasts at least so long and has its cells to itself."""
 RULES = ("midpoint", "keyframe", "shots")
 READERS = (
     "PyAV midpoint",
@@ -62,29 +69,38 @@ def minute(path: Path) -> Path:
     if path.exists():
         return path
     world = aw.world(1, 60, size=SIZE, fps=FPS, directory=path.parent)
-    renderer, rng = SceneRenderer(world.script), np.random.default_rng(0)
+    renderer = SceneRenderer(world.script)
+    rng = np.random.default_rng(0)
     grain = [rng.integers(-6, 7, (SIZE[1], SIZE[0], 1), dtype=np.int8) for _ in range(16)]
     draft = path.with_suffix(".part.mp4")
     with av.open(str(draft), "w") as container:
         gop = GOP_S * FPS
         options = {"preset": "veryfast", "x264-params": f"keyint={gop}:min-keyint={gop}:scenecut=0"}
         stream = container.add_stream("libx264", rate=FPS, options=options)
-        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = *SIZE, "yuv420p", RATE
+        stream.width, stream.height = SIZE
+        stream.pix_fmt = "yuv420p"
+        stream.bit_rate = RATE
         for index in range(60 * FPS):
             pixels = np.asarray(renderer.frame(index)).astype(np.int16) + grain[index % len(grain)]
             frame = av.VideoFrame.from_ndarray(
                 np.clip(pixels, 0, 255).astype(np.uint8), format="rgb24"
             )
-            frame.pts, frame.time_base = index, Fraction(1, FPS)
+            frame.pts = index
+            frame.time_base = Fraction(1, FPS)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return draft.rename(path)
 
 
 def repeated(source: Path, path: Path, times: int, title: str = "") -> Path:
-    """Write a file that repeats another one by stream copy; return its path.
+    """Write a file that repeats the one minute of another file by stream copy; return its path.
 
-    Files with different titles have different fingerprints, so no cache takes one for another.
+    Args:
+        source: The file of one minute.
+        path: The file to write.
+        times: How many minutes to write.
+        title: The title in the metadata. Files with different titles have different fingerprints,
+            so that the cache keeps them apart.
     """
     with av.open(str(source)) as container, av.open(str(path), "w") as joined:
         joined.metadata["title"] = title
@@ -97,12 +113,12 @@ def repeated(source: Path, path: Path, times: int, title: str = "") -> Path:
         for turn in range(times):
             for data, pts, dts, duration, is_keyframe in parts:
                 packet = av.Packet(data)
-                packet.pts, packet.dts, packet.duration = (
-                    pts + turn * length,
-                    dts + turn * length,
-                    duration,
-                )
-                packet.time_base, packet.is_keyframe, packet.stream = tick, is_keyframe, copy
+                packet.pts = pts + turn * length
+                packet.dts = dts + turn * length
+                packet.duration = duration
+                packet.time_base = tick
+                packet.is_keyframe = is_keyframe
+                packet.stream = copy
                 joined.mux(packet)
     return path
 
@@ -136,8 +152,8 @@ def grids(duration_s: float) -> dict[str, list[float]]:
 
 
 def seconds(action: Callable[[], object], repeats: int = 1) -> float:
-    """Return the median time of an action."""
-    times = []
+    """Return the median time of an action in seconds."""
+    times = list[float]()
     for _ in range(repeats):
         began = time.perf_counter()
         action()
@@ -146,7 +162,12 @@ def seconds(action: Callable[[], object], repeats: int = 1) -> float:
 
 
 def measure(reader: str, path: Path) -> dict[str, float]:
-    """Return one reader's times in seconds and its peak memory, measured in this process."""
+    """Return one reader's times in seconds and its peak memory, measured in this process.
+
+    Args:
+        reader: One of READERS.
+        path: A file that is named after its hours: "10h.mp4".
+    """
     began = time.perf_counter()
     read = open_reader(reader, path)
     row = {"open": time.perf_counter() - began}
@@ -197,7 +218,7 @@ def open_reader(reader: str, path: Path) -> Callable[[list[float]], object]:
 
 
 def torchcodec_reader(path: Path, mode: str) -> Callable[[list[float]], object]:
-    """Return a function that reads frames with torchcodec, on two threads as the others here do."""
+    """Return a function that reads frames with torchcodec, on two threads as the other readers."""
     from torch.nn.functional import interpolate
     from torchcodec.decoders import VideoDecoder
 
@@ -227,7 +248,8 @@ def measure_in_new_process(reader: str, path: Path) -> dict[str, float]:
     command = [sys.executable, __file__, "--column", reader, str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise MissingReader(f"{reader}: {(done.stderr.strip().splitlines() or ['it failed'])[-1]}")
+        lines = done.stderr.strip().splitlines() or ["it failed"]
+        raise MissingReader(f"{reader}: {lines[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -267,7 +289,7 @@ def table(folder: Path, hours: Sequence[int] = HOURS, containers: Sequence[str] 
 
 def measured_rows(path: Path) -> dict[str, dict[str, float]]:
     """Return the measurements of each reader that is installed here."""
-    rows = {}
+    rows = dict[str, dict[str, float]]()
     for reader in READERS:
         try:
             rows[reader] = measure_in_new_process(reader, path)
@@ -276,15 +298,17 @@ def measured_rows(path: Path) -> dict[str, dict[str, float]]:
     return rows
 
 
-def world(folder: Path) -> None:
+def bench_world(folder: Path) -> None:
     """Time a 10-hour world: a playlist of clips, each encoded once."""
     encoding = seconds(lambda: aw.world(0, 36_000, directory=folder, progress=True).video)
     world = aw.world(0, 36_000, directory=folder)
     opening = seconds(lambda: world.video)
     with tempfile.TemporaryDirectory() as cache:
         other = aw.world(1, 36_000, directory=folder, progress=True)
-        views = [ak.view(one.video, cache=ak.Cache(cache)) for one in (world, other)]
-        root, shared = (seconds(view.jpeg) for view in views)
+        view = ak.view(world.video, cache=ak.Cache(cache))
+        other_view = ak.view(other.video, cache=ak.Cache(cache))
+        root = seconds(view.jpeg)
+        shared = seconds(other_view.jpeg)
     print(
         f"\nA 10-hour AtlasWorld of {len(world.order)} clips, {len(world.clips)} of them "
         "distinct, at 640×360"
@@ -300,7 +324,12 @@ def world(folder: Path) -> None:
 
 
 def shown_events(hours: float, count: int) -> None:
-    """Print how many of the events of drawn worlds the root grid shows, by sampling."""
+    """Print how many of the events of drawn worlds the root grid shows, by sampling.
+
+    Args:
+        hours: The duration of a world.
+        count: The number of worlds.
+    """
     cells: dict[str, list[list[bool]]] = {"midpoint": [], "shots": []}
     wanted: dict[str, list[bool]] = {rule: [] for rule in cells}
     frames = 0
@@ -311,33 +340,34 @@ def shown_events(hours: float, count: int) -> None:
         }
         for rule, found in cells.items():
             view: View = ak.view(world.drawn, k=K, sampling=rule, cache=ak.Cache(None))
-            before, moments_s = world.drawn.frames_decoded, view.moments
-            frames += world.drawn.frames_decoded - before
-            shows = [
-                any(event.start_s <= at_s < event.end_s for event in world.script.events)
-                for at_s, cell in zip(moments_s, view.cells, strict=True)
-                if any(cell.overlaps(event.start_s, event.end_s) for event in world.script.events)
-            ]
+            frames_before = world.drawn.frames_decoded
+            moments_s = view.moments
+            frames += world.drawn.frames_decoded - frames_before
+            shows = list[bool]()
+            for at_s, cell in zip(moments_s, view.cells, strict=True):
+                spans = [(event.start_s, event.end_s) for event in world.script.events]
+                if any(cell.overlaps(*span) for span in spans):
+                    shows.append(any(start_s <= at_s < end_s for start_s, end_s in spans))
             found.append(shows)
-            wanted[rule] += [
-                any(e.start_s <= at_s < e.end_s for at_s in moments_s) for e in targets.values()
-            ]
+            for event in targets.values():
+                is_shown = any(event.start_s <= at_s < event.end_s for at_s in moments_s)
+                wanted[rule].append(is_shown)
     print(
         f"\n{count} drawn worlds of {hours * 60:.0f} minutes, root grid at K = {K}; development "
         "seeds"
     )
     for rule, found in cells.items():
-        hits, all_cells = sum(map(sum, found)), sum(map(len, found))
+        hits = sum(map(sum, found))
+        all_cells = sum(map(len, found))
         events = wanted[rule]
         print(
             f"  {rule:<10}{hits / all_cells:6.1%} of {all_cells} cells with an event show it; "
             f"{sum(events) / len(events):6.1%} of {len(events)} events that questions are about "
             "are shown"
         )
-    gains = [
-        sum(a) / len(a) - sum(b) / len(b)
-        for a, b in zip(cells["shots"], cells["midpoint"], strict=True)
-    ]
+    gains = list[float]()
+    for shots, midpoint in zip(cells["shots"], cells["midpoint"], strict=True):
+        gains.append(sum(shots) / len(shots) - sum(midpoint) / len(midpoint))
     rng = np.random.default_rng(0)
     means = [rng.choice(gains, len(gains)).mean() for _ in range(10_000)]
     low, high = np.percentile(means, [2.5, 97.5])
@@ -350,17 +380,21 @@ def shown_events(hours: float, count: int) -> None:
 def films_table(folder: Path, forms: list[str]) -> None:
     """Print how many inserts of films the root grid shows, by rule, and how long it takes.
 
-    Beside a film `x.mp4` lies its truth, `x.mp4.truth.json`, with the start and end of each insert;
-    beside both may lie the film written anew, as `x__2s.mp4`. PySceneDetect's content detector is
-    measured where it can be imported: an insert is found if a scene begins within half a second of
-    its start or its end, and the detector decodes the whole film.
+    The content detector of PySceneDetect, which decodes the whole film, is measured too if it can
+    be imported. An insert counts as found if a scene begins within half a second of its start or
+    its end.
+
+    Args:
+        folder: The films. Beside a film `x.mp4` lies `x.mp4.truth.json` with the start and end of
+            each insert, and there may be the film in other forms, such as `x__2s.mp4`.
+        forms: The forms to measure, keys of FORMS.
     """
     shown: dict[tuple[str, int, str], list[int]] = {}
     for truth in sorted(folder.glob("*.truth.json")):
         film = truth.with_name(truth.name.removesuffix(".truth.json"))
-        inserts = [
-            (each["start"], each["end"]) for each in json.loads(truth.read_text())["inserts"]
-        ]
+        inserts = list[tuple[float, float]]()
+        for each in json.loads(truth.read_text())["inserts"]:
+            inserts.append((each["start"], each["end"]))
         for form in ("x264", *forms):
             path = film if form == "x264" else film.with_name(f"{film.stem}__{form}{film.suffix}")
             if path.exists():
@@ -376,22 +410,29 @@ def film_rows(
     inserts: list[tuple[float, float]],
     shown: dict[tuple[str, int, str], list[int]],
 ) -> None:
-    """Print the rows of one film, and add its lone inserts to the sums."""
+    """Print the rows of one film, and add its lone inserts to the sums.
+
+    Args:
+        path: The film.
+        form: Its form, "x264" or a key of FORMS.
+        inserts: Start and end of each insert in seconds.
+        shown: By form, K and rule: how many lone inserts are shown, and how many there are.
+    """
     video = ak.open_video(path)
     print(f"\n{path.name}: {video.duration_s / 60:.0f} minutes, {len(inserts)} inserts", flush=True)
     for k in (8, 16):
         span_s = video.duration_s / k**2
         cells = [
-            range(int(start_s / span_s), int(end_s / span_s) + 1) for start_s, end_s in inserts
+            {*range(int(start_s / span_s), int(end_s / span_s) + 1)} for start_s, end_s in inserts
         ]
-        are_lone = [
-            end_s - start_s >= LONE_S and sum(bool({*mine} & {*other}) for other in cells) == 1
-            for (start_s, end_s), mine in zip(inserts, cells, strict=True)
-        ]
+        are_lone = list[bool]()
+        for (start_s, end_s), own in zip(inserts, cells, strict=True):
+            sharing = sum(not own.isdisjoint(other) for other in cells)  # itself included
+            are_lone.append(end_s - start_s >= LONE_S and sharing == 1)
         for rule in RULES:
             began = time.perf_counter()
             view: View = ak.view(video, k=k, cell=CELL[0], sampling=rule, cache=ak.Cache(None))
-            view.image  # noqa: B018 - the time of the whole sheet
+            view.image  # noqa: B018 - to time the whole sheet
             taken_s = time.perf_counter() - began
             are_shown = [
                 any(start_s <= at_s < end_s for at_s in view.moments) for start_s, end_s in inserts
@@ -430,7 +471,7 @@ def add(
 
 def scenes(path: Path) -> list[float]:
     """Return the seconds at which PySceneDetect's content detector finds that a scene begins."""
-    # It is not among the dependencies, since it brings its own OpenCV.
+    # PySceneDetect is not among the dependencies, since it brings its own OpenCV.
     scenedetect = importlib.import_module("scenedetect")
     return [
         start.get_seconds()
@@ -439,13 +480,16 @@ def scenes(path: Path) -> list[float]:
 
 
 def make_film(path: Path, seed: int, minutes: float) -> Path:
-    """Write a film with its truth: stretches of AtlasWorld, and inserts that are like nothing else.
+    """Write a film of AtlasWorld with eight inserts, and their times in `PATH.truth.json`.
 
     An insert is a card of coloured squares, still or moving, of 2 to 6 s.
     """
-    rng, size, fps = np.random.default_rng(seed), (640, 360), 10
+    rng = np.random.default_rng(seed)
+    size = (640, 360)
+    fps = 10
     world = aw.world(seed, minutes * 60, size=size, fps=fps)
-    renderer, total = SceneRenderer(world.script), int(minutes * 60 * fps)
+    renderer = SceneRenderer(world.script)
+    total = int(minutes * 60 * fps)
     starts = np.sort(
         rng.choice(np.arange(20, minutes * 60 - 20, 20), 8, replace=False)
     ) + rng.uniform(0, 8, 8)
@@ -455,7 +499,8 @@ def make_film(path: Path, seed: int, minutes: float) -> Path:
         stream = container.add_stream(
             "libx264", rate=fps, options={"preset": "veryfast", "g": "100"}
         )
-        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        stream.width, stream.height = size
+        stream.pix_fmt = "yuv420p"
         for index in range(total):
             at_s = index / fps
             number = next(
@@ -473,8 +518,8 @@ def make_film(path: Path, seed: int, minutes: float) -> Path:
     return path
 
 
-def write_anew(path: Path, form: str) -> Path:
-    """Write a film in another form beside it, unless it is there; return its path."""
+def encode_again(path: Path, form: str) -> Path:
+    """Encode a film in another form beside it, unless that file exists; return its path."""
     codec, gop_s, options = FORMS[form]
     target = path.with_name(f"{path.stem}__{form}{path.suffix}")
     if target.exists():
@@ -484,15 +529,14 @@ def write_anew(path: Path, form: str) -> Path:
         given = source.streams.video[0]
         rate = given.average_rate or Fraction(25)
         stream = container.add_stream(codec, rate=rate, options=options)
-        stream.width, stream.height, stream.pix_fmt = (
-            given.codec_context.width,
-            given.codec_context.height,
-            "yuv420p",
-        )
+        stream.width = given.codec_context.width
+        stream.height = given.codec_context.height
+        stream.pix_fmt = "yuv420p"
         stream.codec_context.gop_size = round(gop_s * rate)
         for index, frame in enumerate(source.decode(given)):
             plain = av.VideoFrame.from_ndarray(frame.to_ndarray(format="yuv420p"), format="yuv420p")
-            plain.pts, plain.time_base = index, 1 / Fraction(rate)
+            plain.pts = index
+            plain.time_base = 1 / Fraction(rate)
             container.mux(stream.encode(plain))
         container.mux(stream.encode())
     return draft.rename(target)
@@ -509,14 +553,10 @@ def goals(
         cached_ms: The time of a view that is cached.
     """
     exact = rows["PyAV midpoint"]
-    lines = [
+    growth = exact["root"] / one_hour["PyAV midpoint"]["root"]
+    lines = [  # label, figure, goal, and whether the figure should be at least the goal
         ("peak memory, MB", exact["peak MB"], 300.0, False),
-        (
-            "root, times its cost on the shortest file",
-            exact["root"] / one_hour["PyAV midpoint"]["root"],
-            1.2,
-            False,
-        ),
+        ("root, times its cost on the shortest file", growth, 1.2, False),
         ("cached view, ms", cached_ms, 30.0, False),
     ]
     peers = [reader for reader in rows if not reader.startswith("PyAV")]
@@ -528,10 +568,8 @@ def goals(
     for label, reached, goal, at_least in lines:
         is_met = reached >= goal if at_least else reached <= goal
         verdict = "met   " if is_met else "MISSED"
-        print(
-            f"  {verdict}  {label:<52}{reached:8.1f}   goal {'≥' if at_least else '≤'} {goal:g}",
-            flush=True,
-        )
+        sign = "≥" if at_least else "≤"
+        print(f"  {verdict}  {label:<52}{reached:8.1f}   goal {sign} {goal:g}", flush=True)
 
 
 def main() -> int:
@@ -570,11 +608,11 @@ def main() -> int:
         if not film.exists():
             make_film(film, seed, minutes=20)
         for form in options.forms:
-            write_anew(film, form)
+            encode_again(film, form)
     films_table(own, options.forms)
     for hours, count in ((1 / 6, 20), (1, 20), (10, 10)):
         shown_events(hours, count)
-    world(options.folder)
+    bench_world(options.folder)
     table(options.folder)
     return 0
 

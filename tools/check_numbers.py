@@ -1,15 +1,15 @@
 """Find each measured number of the pages in a committed table: `python tools/check_numbers.py`.
 
-A measured number is one with a decimal point, or with %, K or M, outside of code, claims of the
-paper and settings. It must stand, rounded as the page rounds it, in one of
+A measured number is one with a decimal point, or with %, K or M, that is not in code, is no claim
+of the paper and no setting. It must occur, rounded as on the page, in one of
 
 * the tables of the notebook that its section names (`ONLY=05`: docs/results/05_*.csv),
 * the section of docs/measurements.md that it links to, which `make bench` or a named command fills,
 * docs/measured.csv, whose rows have command, seeds, n and interval.
 
-Not read: docs/measurements.md, which is itself what bench and commands print; docs/example.md,
-which `tools/example.py` fills in (`tests/project/test_pages.py` holds it to its run); and the
-decision records, whose numbers are of their day.
+Three pages are not read: docs/measurements.md, which holds the output of `make bench` and of
+commands; docs/example.md, which `tools/example.py` fills in and `tests/project/test_pages.py`
+compares with a run; and the decision records, whose numbers are those of the day of the decision.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MEASURED = ROOT / "docs/measured.csv"
 RESULTS = ROOT / "docs/results"
 BENCH = ROOT / "docs/measurements.md"
 COLUMNS = {"what", "value", "n", "seeds", "command"}
-"""What each row of docs/measured.csv has; means have `low` and `high` too."""
+"""The columns that each row of docs/measured.csv fills; rows of means fill `low` and `high` too."""
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "%": 0.01}
 NUMBER = re.compile(
     r"(?<![\w.,–§-])([−-]?\d[\d,]*(?:\.\d+)?)"
@@ -46,7 +46,7 @@ NUMBER = re.compile(
 LEFT_OUT = re.compile(
     r"```.*?```|<!-- plan.*?<!-- /plan -->|`[^`]*`|\]\([^)]*\)|!\[[^\]]*\]", re.DOTALL
 )
-"""Code, tables that the plan fills, addresses and descriptions of pictures."""
+"""Code, tables that `tools/serving_plan.py` fills, addresses, and descriptions of pictures."""
 OF_THE_PAPER = re.compile(r"\*\*(?:Claims?|Paper)\*\*")
 """Marks the claims of the paper at the end of a paragraph."""
 SETTING = re.compile(
@@ -58,19 +58,21 @@ OTHER = re.compile(
     r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|points"
     r"|,? (?:resampled|clustered|a bootstrap))"
 )
-"""What follows the size of a file or a figure, a duration, a bound, or the level of intervals."""
+"""Words right after a number that is a size, a duration, a bound or a level of confidence."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a page: its text, its value in units of one, and half of its last digit."""
+    """A number of a page."""
 
     text: str
     value: float
+    """The value without unit: 0.05 for "5 %"."""
     half: float
+    """Half of a unit in the last digit: the most by which rounding changes a value."""
 
     def is_in(self, known: list[float]) -> bool:
-        """Return whether a known value is rounded to it."""
+        """Return whether one of the known values rounds to this number."""
         return any(abs(each - self.value) <= self.half * 1.0001 for each in known)
 
 
@@ -78,7 +80,9 @@ def numbers_in(text: str) -> Iterator[Number]:
     """Yield the measured numbers of a text without code."""
     for found in NUMBER.finditer(text):
         before = text[max(0, found.start() - 24) : found.start()]
-        unit = found[3] or ("%" if found[2] and re.search(r"%\s*\($", before) else "")
+        unit = found[3] or ""
+        if not unit and found[2] and re.search(r"%\s*\($", before):  # 5 % (4 to 6)
+            unit = "%"
         if SETTING.search(before) or OTHER.match(text, found.end()):
             continue
         for word in filter(None, found.group(1, 2)):
@@ -92,7 +96,7 @@ def numbers_in(text: str) -> Iterator[Number]:
 
 
 def sections_of(page: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, whole text, and text without code and claims of the paper of each section."""
+    """Yield the heading of each section, its whole text, and its text without code and claims."""
     for section in re.split(r"^(?=#{2,3} )", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
         parts = LEFT_OUT.sub(" ", section).split("\n\n")
         own = [OF_THE_PAPER.split(part)[0] for part in parts]
@@ -100,7 +104,11 @@ def sections_of(page: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def known_to(section: str, page: str) -> list[float]:
-    """Return the values in the tables that a section, or else its page, names, and all measured."""
+    """Return the values that a section may quote.
+
+    They are those of docs/measured.csv, of the tables that the section, or else its page, names,
+    and of the sections of docs/measurements.md to which it links.
+    """
     known = list[float]()
     for row in measured():
         known += numbers_of(row[name] for name in ("value", "low", "high"))
@@ -137,7 +145,7 @@ def numbers_of(cells: Iterable[str]) -> Iterator[float]:
 
 
 def faults() -> Iterator[str]:
-    """Yield a sentence for each number that no table has, and each row that says too little."""
+    """Yield a sentence for each number that is in no table, and for each row with empty columns."""
     for row in measured():
         lacking = sorted(name for name in COLUMNS if not row.get(name))
         if lacking:

@@ -14,8 +14,10 @@ import sys
 from itertools import zip_longest
 from pathlib import Path
 
-RELATIVE, ABSOLUTE = 1e-6, 1e-9
-"""The largest differences of two numbers that count as equal: a share, and a number near zero."""
+RELATIVE = 1e-6
+"""The largest relative difference of two numbers that count as equal."""
+ABSOLUTE = 1e-9
+"""The largest difference of two numbers near zero that count as equal."""
 WHOLE = re.compile(r"[+-]?\d+")
 COMMITTED = Path("docs/results")
 
@@ -26,23 +28,26 @@ def differences(run: Path, committed: Path) -> list[str]:
     Raises:
         SystemExit: If `committed` holds no table.
     """
-    found, expected = ({path.name for path in folder.glob("*.csv")} for folder in (run, committed))
+    found = {path.name for path in run.glob("*.csv")}
+    expected = {path.name for path in committed.glob("*.csv")}
     if not expected:
         raise SystemExit(
             f"There is no table in {committed}: name the folder of the committed CSV files."
         )
-    only = [f"{committed / name}: {run} has no such table." for name in sorted(expected - found)]
-    only += [
-        f"{run / name}: {committed} has no such table; commit it."
-        for name in sorted(found - expected)
-    ]
-    both = (difference(run / name, committed / name) for name in sorted(found & expected))
-    return only + [each for each in both if each]
+    sentences = list[str]()
+    for name in sorted(expected - found):
+        sentences.append(f"{committed / name}: {run} has no such table.")
+    for name in sorted(found - expected):
+        sentences.append(f"{run / name}: {committed} has no such table; commit it.")
+    for name in sorted(found & expected):
+        sentences.append(difference(run / name, committed / name))
+    return [sentence for sentence in sentences if sentence]
 
 
 def difference(table: Path, committed: Path) -> str:
     """Return the first difference of a table from the committed one, "" if they agree."""
-    rows, expected = _rows(table), _rows(committed)
+    rows = _rows(table)
+    expected = _rows(committed)
     if rows[0] != expected[0]:
         return (
             f"{table}: the columns are {', '.join(rows[0])}; committed are "
@@ -81,13 +86,14 @@ def main(arguments: list[str]) -> int:
         raise SystemExit(
             "Name the folder of the run's tables, and that of the committed ones (docs/results)."
         )
-    run, committed = Path(arguments[0]), Path(arguments[1]) if len(arguments) == 2 else COMMITTED
+    run = Path(arguments[0])
+    committed = Path(arguments[1]) if len(arguments) == 2 else COMMITTED
     found = differences(run, committed)
-    print(
-        *found or [f"All {len(list(committed.glob('*.csv')))} tables are those in {committed}."],
-        sep="\n",
-    )
-    return 1 if found else 0
+    if found:
+        print(*found, sep="\n")
+        return 1
+    print(f"All {len(list(committed.glob('*.csv')))} tables are those in {committed}.")
+    return 0
 
 
 if __name__ == "__main__":

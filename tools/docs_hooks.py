@@ -29,13 +29,13 @@ BOOSTS = {
     **dict.fromkeys(("adding", "reference/", "trace"), 0.3),
     **dict.fromkeys(("assistants", "measurements", "reinforcement-learning"), 0.5),
 }
-"""How much a hit in some pages counts in the search, beside 1: what most users read comes first."""
+"""The weight of a page in the site's search, by the beginning of its path; 1 for all others."""
 
 
 def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:
-    """Expand the include and help comments of a page, and say how much it counts in the search.
+    """Expand the include and help comments of a page, and set its weight in the site's search.
 
-    Decision records are for contributors, and the search leaves them out.
+    The search leaves out the decision records, which are for contributors.
     """
     boost = next((BOOSTS[start] for start in BOOSTS if page.file.src_uri.startswith(start)), 1)
     page.meta.setdefault("search", {})["boost"] = boost
@@ -69,15 +69,13 @@ def on_post_build(config: Any) -> None:
 
 
 def design() -> str:
-    """Return the page that shows each component of the design, with the real style."""
+    """Return the page that shows each component of the widgets' design, with the widgets' CSS."""
     from atlaskit.viz.widgets import bridge
 
-    style = bridge.page("explorer")[1] + (ROOT / "atlaskit/viz/widgets/runtable.css").read_text(
-        encoding="utf-8"
-    )
-    return Template((ROOT / "tools" / "design.html").read_text(encoding="utf-8")).substitute(
-        style=style
-    )
+    _, explorer_style = bridge.page("explorer")
+    table_style = (ROOT / "atlaskit/viz/widgets/runtable.css").read_text(encoding="utf-8")
+    template = Template((ROOT / "tools" / "design.html").read_text(encoding="utf-8"))
+    return template.substitute(style=explorer_style + table_style)
 
 
 def public_names() -> Iterator[tuple[str, str]]:
@@ -88,12 +86,16 @@ def public_names() -> Iterator[tuple[str, str]]:
     import atlaskit
     import atlasworld
 
-    yield from ((f"atlasworld.{name}", f"atlasworld.{name}") for name in atlasworld.__all__)
+    for name in atlasworld.__all__:
+        yield f"atlasworld.{name}", f"atlasworld.{name}"
     for name in atlaskit.__all__:
-        value = getattr(atlaskit, name)
         yield f"atlaskit.{name}", f"atlaskit.{name}"
-        for inner in getattr(value, "__all__", ()) if inspect.ismodule(value) else ():
-            if callable(member := getattr(value, inner)):
+        value = getattr(atlaskit, name)
+        if not inspect.ismodule(value):
+            continue
+        for inner in getattr(value, "__all__", ()):
+            member = getattr(value, inner)
+            if callable(member):
                 yield f"atlaskit.{name}.{inner}", f"{member.__module__}.{member.__qualname__}"
 
 

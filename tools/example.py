@@ -28,20 +28,26 @@ from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlasworld import World
 
-WORLD_SEED, DURATION_S = 5, 1500
+WORLD_SEED = 5
+DURATION_S = 1500
 QUESTION = "How many times does a yellow star appear in the video?"
-MISS, ORACLE_SEED = 0.3, 71
-WORKERS, TRAVERSAL = 3, "dfs"
-WANTED_ROUNDS, SEEDS_TRIED = 8, 100
-"""Rounds of the paper's run, and the number of seeds to try.
-
-`ORACLE_SEED` is the first seed whose run gives the right answer in that many rounds.
-"""
-
-PAPER_FRAMES, PAPER_SHARE = 90_117, 0.047
-CELL_PX, SHEET_PX = 112, 240
+MISS = 0.3
+ORACLE_SEED = 71
+"""The first seed of an oracle that gives the right answer in WANTED_ROUNDS rounds."""
+WANTED_ROUNDS = 8
+"""Rounds of the paper's run."""
+SEEDS_TRIED = 100
+WORKERS = 3
+TRAVERSAL = "dfs"
+PAPER_FRAMES = 90_117
+"""Frames of the paper's video."""
+PAPER_SHARE = 0.047
+"""Share of the frames that were seen in the paper's run."""
+CELL_PX = 112
+SHEET_PX = 240
 ROOT = Path(__file__).parents[1]
-PAGE, FIGURES = ROOT / "docs/example.md", ROOT / "docs/example"
+PAGE = ROOT / "docs/example.md"
+FIGURES = ROOT / "docs/example"
 QUOTED = re.compile(r"<!--(\w+)-->(.*?)<!--/-->", re.DOTALL)
 
 
@@ -224,7 +230,7 @@ def evidence_table(world: World, result: Result) -> str:
 
 
 def overlooked(world: World, result: Result) -> str:
-    """Return a sentence about the cells that are black although a star is on screen in them."""
+    """Return a sentence about the black cells during which a star is on screen."""
     cells = Grid(0.0, result.sheet.video.duration_s, result.settings["k"]).cells
     spans = world.question(QUESTION).positions_s
     black = black_cells(result)
@@ -274,7 +280,7 @@ def log(result: Result) -> Iterator[str]:
     for number in range(1, result.rounds + 1):
         yield f"round {number}"
         for probe in result.trace.of(Probe):
-            # Made in this round, or ahead, beside the workers of the round before.
+            # A probe for this round was made in it, or ahead of it in the round before.
             if probe.round + probe.ahead == number:
                 yield f"  probe     {_probe_line(probe, number)}"
         for report in result.trace.of(Report):
@@ -289,7 +295,7 @@ def log(result: Result) -> Iterator[str]:
 
 
 def black_cells(result: Result, dead_zones: DeadZones | None = None) -> frozenset[int]:
-    """Return the black cells of the root, for `dead_zones` or else for those of the result."""
+    """Return the black cells of the root grid, by `dead_zones` or else by those of the result."""
     root = Grid(*result.within, result.settings["k"])
     return dead_cells(root, result.dead_zones if dead_zones is None else dead_zones)
 

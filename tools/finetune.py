@@ -1,9 +1,9 @@
-"""Fine-tunes an open vision-language model by LoRA on chats that `nano.data.export` wrote.
+"""Fine-tune an open vision-language model by LoRA on chats that `nano.data.export` wrote.
 
     python tools/finetune.py FOLDER --model Qwen/Qwen3-VL-2B-Instruct --out adapted [--steps N]
 
-Needs TRL and PEFT, and no atlaskit: see docs/models.md. Writes the model with the merged adapter
-to a folder that `ak.serve` serves.
+The script needs TRL and PEFT, but not atlaskit: see docs/models.md. It writes the model with the
+merged adapter to a folder that `ak.serve` serves.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def finetune(
         processor: Its processor.
         chats: Chats as `load_chats` returns them.
         out: Folder for the model and the checkpoints.
-        settings: Arguments of TRL's `SFTConfig` that replace the defaults here.
+        **settings: Arguments of TRL's `SFTConfig` that replace the defaults here.
 
     Returns:
         The trainer, whose state holds the losses.

@@ -1,8 +1,8 @@
 """Draw docs/assets/imports.svg, the imports between the packages of atlaskit.
 
-Run it as `python tools/import_graph.py`. Each box is a package or a top-level module; it stands
-above everything it imports. An arrow that follows from others is left out: where a imports b, and b
-imports c, an arrow from a to c adds nothing. The tooltip of a box lists all its imports. `--check`
+Run it as `python tools/import_graph.py`. Each box is a package or a top-level module, and is above
+everything that it imports. An arrow that follows from others is left out: if a imports b, and b
+imports c, there is no arrow from a to c. The tooltip of a box lists all its imports. `--check`
 writes nothing and fails if the file is outdated.
 """
 
@@ -19,8 +19,14 @@ from xml.sax.saxutils import escape
 ROOT = Path(__file__).parents[1]
 FIGURE = ROOT / "docs/assets/imports.svg"
 UNDRAWN = {"__init__", "__main__"}  # they import everything
-WIDTH, ROW, BOX_W, BOX_H, GAP = 720, 88, 136, 46, 40
+WIDTH = 720
+ROW = 88
+"""Height of a row, with the space below it."""
+BOX_W = 136
+BOX_H = 46
+GAP = 40
 Edges = dict[str, set[str]]
+"""The packages that each package imports, by name."""
 
 
 def package_of(module: str) -> str:
@@ -113,10 +119,12 @@ def lay_out(edges: Edges, layers: dict[str, int]) -> tuple[list[list[str]], list
     paths = list[list[str]]()
     for a in sorted(edges):
         for b in sorted(edges[a]):
-            between = [f"{a}>{b}:{row}" for row in range(layers[a] - 1, layers[b], -1)]
-            for row, each in zip(range(layers[a] - 1, layers[b], -1), between, strict=True):
-                rows[row].append(each)
-            paths.append([a, *between, b])
+            path = [a]
+            for row in range(layers[a] - 1, layers[b], -1):
+                node = f"{a}>{b}:{row}"
+                rows[row].append(node)
+                path.append(node)
+            paths.append([*path, b])
     sort_rows(rows, paths)
     return rows, paths
 
@@ -183,7 +191,8 @@ def arrow(path: list[str], centre_of: dict[str, tuple[float, float]]) -> str:
     line = f"M{x:.0f} {y + BOX_H / 2:.0f}"
     for name in path[1:]:
         to_x, to_y = centre_of[name]
-        start, end = y + BOX_H / 2, to_y - BOX_H / 2
+        start = y + BOX_H / 2
+        end = to_y - BOX_H / 2
         middle = (start + end) / 2
         line += f" C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} {end:.0f}"
         if ">" in name:
@@ -192,15 +201,15 @@ def arrow(path: list[str], centre_of: dict[str, tuple[float, float]]) -> str:
     return f'<path d="{line}"/>'
 
 
-def box(name: str, centre: tuple[float, float], modules: int, imports_of_it: set[str]) -> str:
+def box(name: str, centre: tuple[float, float], modules: int, imported_packages: set[str]) -> str:
     """Return a package as a box with its name and size; the tooltip lists its imports."""
     x, y = centre
     count = f"{modules} modules" if modules != 1 else "1 module"
+    names = ", ".join(sorted(imported_packages)) or "nothing"
     return (
-        f"<g><title>{escape(name)} imports {', '.join(sorted(imports_of_it)) or 'nothing'}</title>"
+        f"<g><title>{escape(name)} imports {names}</title>"
         f'<rect x="{x - BOX_W / 2:.0f}" y="{y - BOX_H / 2:.0f}" width="{BOX_W}" height="{BOX_H}" '
-        'rx="7" '
-        f'fill="#3f51b5" stroke="#8c93a8"/>'
+        'rx="7" fill="#3f51b5" stroke="#8c93a8"/>'
         f'<text x="{x:.0f}" y="{y - 2:.0f}" font-size="15" font-weight="600" '
         f'fill="#fff">{escape(name)}</text>'
         f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="11" fill="#d5daf5">{count}</text></g>'

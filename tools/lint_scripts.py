@@ -1,11 +1,11 @@
 """Lint the JavaScript of the pages with oxlint: `python tools/lint_scripts.py`.
 
-The files are joined to one script for each page, and each uses names of those before it. Linted by
-itself, a file seems to use undefined names. So the joined scripts are linted, and the findings are
-told with the file and line that they come from: a name that no file of a page defines is found, as
-are one that two files define and a function that no page uses.
+The files of a page are joined to one script, and a file uses names of the files before it. Linted
+by itself, it would seem to use undefined names. So the joined scripts are linted, and each finding
+is reported with the file and line that it comes from. Among the findings are names that no file of
+a page defines, names that two files define, and functions that no page uses.
 
-It exits with 1 if there are findings.
+The script exits with 1 if there are findings.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ ROOT = Path(__file__).parents[1]
 OXLINT = Path(sys.executable).with_name("oxlint")
 CONFIG = ROOT / "tools" / "oxlint.json"
 UNUSED = "eslint(no-unused-vars)"
-"""A rule that a name breaks only if it is unused on every page that has its file."""
+"""A finding of this rule counts only if every page with the file has it."""
 
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """What is wrong at a line of a file; the file is relative to the root of the repository."""
+    """A fault at a line of a file; the file is relative to the root of the repository."""
 
     file: str
     line: int
@@ -46,9 +46,9 @@ class Finding:
 def page_scripts() -> dict[str, str]:
     """Return the script of each page, by the name of the page."""
     scripts = {name: bridge.page(name)[0] for name in ("explorer", "viewer", "runtable")}
-    # This script imports the explorer's page.
-    alone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(encoding="utf-8")
-    return {"walk": script(*PAGE), "standalone": alone, **scripts}
+    # The standalone page is not joined: it imports the script of a widget.
+    standalone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(encoding="utf-8")
+    return {"walk": script(*PAGE), "standalone": standalone, **scripts}
 
 
 def script_files() -> dict[str, str]:
@@ -58,11 +58,11 @@ def script_files() -> dict[str, str]:
 
 
 def lint(scripts: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
-    """Return what oxlint finds in scripts that are joined from files, in order.
+    """Return what oxlint finds in scripts that are joined from files, sorted by file and line.
 
     Args:
         scripts: The joined scripts, by the name of their page.
-        files: The texts that they are joined from, by path.
+        files: The texts of the files, by path.
     """
     first_lines = dict[str, dict[str, int]]()
     pages_of = Counter[str]()
@@ -83,7 +83,7 @@ def lint(scripts: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
 
 
 def _diagnostics(scripts: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the name of the page and oxlint's record of each of its findings."""
+    """Return oxlint's findings in the scripts: the name of the page and the record of each."""
     with tempfile.TemporaryDirectory() as folder:
         for page, script in scripts.items():
             (Path(folder) / f"{page}.mjs").write_text(script, encoding="utf-8")
@@ -97,7 +97,13 @@ def _diagnostics(scripts: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
 
 
 def _finding(diagnostic: Mapping[str, Any], page: str, first_lines: Mapping[str, int]) -> Finding:
-    """Return a finding in the joined script of a page as one in the file it comes from."""
+    """Return a finding of oxlint with the file and line that it comes from.
+
+    Args:
+        diagnostic: oxlint's record, with a line of the joined script.
+        page: The page of the script.
+        first_lines: Where each file begins in the script, as the number of lines before it.
+    """
     line = diagnostic["labels"][0]["span"]["line"]
     before = [path for path, first in first_lines.items() if first < line]
     path = max(before, key=first_lines.__getitem__, default="")

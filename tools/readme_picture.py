@@ -12,20 +12,24 @@ from PIL import Image, ImageOps
 import atlaskit as ak
 import atlasworld as aw
 
-SIDE, EVIDENCE, GAP = 900, 280, 24
-"""Pixels: the view's side, the height of the evidence, and the space between the parts."""
+SIDE = 900
+"""Width and height of the view, in pixels."""
+EVIDENCE = 280
+"""Height of the evidence, in pixels."""
+GAP = 24
+"""Space between the parts, in pixels."""
 BACKGROUND = (255, 255, 255)
 
 
 def main() -> None:
-    """Put the view of the root grid on the left, the evidence and the path on the right."""
+    """Draw the view of the root grid on the left, the evidence and the path on the right."""
     cache = ak.Cache("cache")
     for recording in Path("recordings").glob("*.jsonl.xz"):
         ak.cache.import_(recording, cache=cache)
     world = aw.world(7, 600, directory="cache/atlasworld")
-    by_kind = {question.category: question for question in world.questions[:8]}
+    by_category = {question.category: question for question in world.questions[:8]}
     result = ak.ask(
-        world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache
+        world.video, by_category["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache
     )
     assert result.is_right
     root = ak.view(world.video, labels="time", cache=cache).image.resize(

@@ -1,7 +1,7 @@
-"""Write the tables of README.md and docs/models.md that say what fits which card.
+"""Write the tables of README.md and docs/models.md that say which models fit which GPU.
 
-A table stands between `<!-- plan: NAME -->` and `<!-- /plan -->`. `--check` writes nothing; it
-fails if a page is outdated.
+A table is between `<!-- plan: NAME -->` and `<!-- /plan -->`. `--check` writes nothing; it fails if
+a page is outdated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "models.md")
 
 
 def cards() -> str:
-    """Return the largest model of each card, as rows of a table."""
+    """Return the largest model that fits each GPU, as a table."""
     rows = [
         f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} | not tried |"
         for each in best_of_cards(sheet_size)
@@ -28,7 +28,7 @@ def cards() -> str:
 
 
 def models() -> str:
-    """Return what each card makes of each model, as a table."""
+    """Return how many conversations of each model each GPU holds at once, as a table."""
     heads = [f"{gb} GB" for gb in CARDS_GB]
     lines = [f"| model | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     for name in published():
@@ -37,23 +37,29 @@ def models() -> str:
 
 
 def _how(each: Plan) -> str:
-    grid = "" if (each.k, each.cell) == (8, 320) else f", K = {each.k}, cells of {each.cell} px"
-    return f"{' in FP8' if each.is_fp8 else ''}{grid}"
+    """Return how a plan differs from full precision and grids of 8×8 cells of 320 px."""
+    text = ""
+    if each.is_fp8:
+        text += " in FP8"
+    if (each.k, each.cell) != (8, 320):
+        text += f", K = {each.k}, cells of {each.cell} px"
+    return text
 
 
 def _fitting(name: str, gb: float) -> str:
+    """Return the cell of a model and a GPU in the table of models."""
     try:
-        found = plan(name, gb, sheet_size)
-    except InputError:
+        fitting = plan(name, gb, sheet_size)
+    except InputError:  # the model does not fit
         return "–"
-    return f"{found.conversations}{_how(found)}"
+    return f"{fitting.conversations}{_how(fitting)}"
 
 
 SECTIONS = {"cards": cards, "models": models}
 
 
 def filled(page: str) -> str:
-    """Return a page with each table as it is now."""
+    """Return a page with each table made anew."""
     return re.sub(
         r"<!-- plan: (\w+) -->.*?<!-- /plan -->",
         lambda found: f"<!-- plan: {found[1]} -->\n{SECTIONS[found[1]]()}\n<!-- /plan -->",

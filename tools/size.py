@@ -1,8 +1,9 @@
 """Print how large and how dense the code is: `python tools/size.py`. No test holds these figures.
 
-The size of a room is its nodes of the syntax tree, without docstrings and expression contexts:
-neither packing lines nor unpacking them moves it. Density says how much is packed into a statement.
-Four well-kept packages stand beside the rooms, from their wheels, where pip can download them.
+A room is a top-level package of atlaskit. Its size is the number of nodes of its syntax trees,
+without docstrings and expression contexts; the layout of the code in lines does not change it.
+Density says how much is packed into a statement. The same figures of four well-kept packages are
+printed for comparison, if pip can download their wheels.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ANCHORS = {"httpx": "httpx", "inspect_ai": "inspect-ai", "rlm": "rlms", "mctx": "mctx"}
-"""Packages to read beside this one: the name of the package, and that of its distribution."""
+"""Packages for comparison: the name of each package, and the name of its distribution."""
 WIDE = 100
 """Columns above which a line counts as wide."""
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
@@ -36,15 +37,15 @@ class Size:
     nodes: int
     """Nodes of the syntax trees, without docstrings and contexts."""
     packed: Mapping[str, float]
-    """Constructs that pack code, for 1,000 statements."""
+    """The number of each of PACKED in 1,000 statements."""
     median: float
-    """Lines of a function, docstring included."""
+    """Median of the lines of a function, docstring included."""
     ninetieth: float
     """Lines that nine of ten functions have at most."""
     wide: int
     """Lines above WIDE columns."""
     used_once: int
-    """Private functions and methods whose name occurs once beside its definition."""
+    """Private functions and methods whose name occurs only once besides its definition."""
 
     @classmethod
     def of(cls, sources: list[str]) -> Size:
@@ -81,7 +82,8 @@ class Size:
 
 
 PACKED = ("tuples", "ternary", "compreh.", "walrus")
-"""Assignments of tuples to tuples, conditional expressions, comprehensions, walruses."""
+"""Constructs that pack code: assignments of tuples to tuples, conditional expressions,
+comprehensions, walruses."""
 HEADING = (
     f"{'':18}{'nodes/k':>9}{'modules':>8}{''.join(f'{name:>8}' for name in PACKED)}"
     f"{'median':>7}{'90 %':>6}{'wide':>7}{'once':>6}"

@@ -33,7 +33,9 @@ assert result.is_right""",
 EVENT = 10
 """The event that the viewer shows: a worker adds evidence."""
 SETTLE_MS = 4000
-GAP, QUALITY = 24, 82
+"""Time for the last image to load, in milliseconds."""
+GAP = 24
+QUALITY = 82
 
 
 def main() -> None:
@@ -46,7 +48,8 @@ def main() -> None:
         book = Book(Tab(browser, lab), write_notebook(lab.folder / "tour.ipynb", *CELLS))
         try:
             book.run()
-            explorer, viewer = book.output(1).locator(".explorer"), book.output(2).locator(".pane")
+            explorer = book.output(1).locator(".explorer")
+            viewer = book.output(2).locator(".pane")
             explorer.locator(".stage img").wait_for()
             viewer.locator("input[type=range]").first.focus()
             for _ in range(EVENT):
@@ -57,8 +60,9 @@ def main() -> None:
             book.close()
             browser.close()
             lab.close()
-    size = sum(part.width for part in parts) + GAP, max(part.height for part in parts)
-    figure = Image.new("RGB", size, "white")
+    width = sum(part.width for part in parts) + GAP
+    height = max(part.height for part in parts)
+    figure = Image.new("RGB", (width, height), "white")
     left = 0
     for part in parts:
         figure.paste(part, (left, 0))

@@ -13,7 +13,7 @@ from atlaskit.runs.trace import TRACE_VERSION, adapter
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the line of one event, which docs/trace.schema.json holds."""
+    """Return the JSON Schema of one event, which is a line of a trace."""
     adapters = [(kind, "validation", adapter(kind)) for kind in KINDS]
     references, definitions = TypeAdapter.json_schemas(adapters, schema_generator=_UntitledFields)  # type: ignore[arg-type]
     for kind, event in KINDS.items():

@@ -46,11 +46,12 @@ class Budget:
 
     Calls and tokens are what replies cost when the model generated them. A replay from the cache
     therefore stops where the original run stopped. Seconds are those of the current run, so a run
-    that ran out of time can get further when it is repeated; those in which a server on this
-    machine is installed or started are not counted.
+    that ran out of time can get further when it is repeated. The time to install or start a server
+    on this machine is not counted.
 
     Raises:
-        InputError: If a limit is not a positive number (a positive integer, except for seconds).
+        InputError: A limit is not positive, a limit on calls or tokens is not an integer, or only
+            one of `usd` and `prices` is given.
 
     Examples:
         >>> budget = ak.Budget(calls=40, seconds=60)
@@ -62,7 +63,7 @@ class Budget:
     tokens: int | None = None
     seconds: float | None = None
     effective_tokens: int | None = None
-    """Tokens without those that were found in the server's prefix cache."""
+    """Tokens, except those that the server found in its prefix cache."""
     usd: float | None = None
     """Cost of the tokens in USD, by `prices`."""
     prices: Prices | None = None
@@ -94,7 +95,7 @@ class Budget:
             )
 
     def __repr__(self) -> str:
-        """Return the limits, and prices only if any are set: keys of timings include this text."""
+        """Return the limits; USD and prices only if set: keys of timings include this text."""
         shown = list[str]()
         for name, value in vars(self).items():
             if name not in ("usd", "prices") or value is not None:
@@ -102,7 +103,7 @@ class Budget:
         return f"Budget({', '.join(shown)})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limits as a run's settings record them: prices only if any are set."""
+        """Return the limits as a run's settings record them: USD and prices only if set."""
         limits = vars(self).copy()
         del limits["usd"], limits["prices"]
         if self.prices is not None:
@@ -133,7 +134,7 @@ def check_budget(budget: object) -> None:
 
 
 def larger(one: Mapping[Amount, float], other: Mapping[Amount, float]) -> dict[Amount, float]:
-    """Return the larger amount of two calls, for each way of counting."""
+    """Return the larger of two amounts, for each way of counting."""
     return {name: max(one[name], other[name]) for name in AMOUNTS}
 
 
@@ -156,7 +157,8 @@ class Allotment:
 class Meter:
     """Counts the usage of a run, by role, and compares it with the run's budget.
 
-    Threads may charge it at once: it adds up and keeps the most, so their order does not matter.
+    Several threads may call `charge`. It only adds up and keeps maxima, so their order does not
+    matter.
     """
 
     budget: Budget
@@ -167,7 +169,7 @@ class Meter:
     started_s: float = field(default_factory=now_s)
     """When the run began, by `now_s`."""
     cancel: threading.Event = field(default_factory=threading.Event)
-    """Is set when the run is interrupted."""
+    """Set when the run is interrupted."""
     largest: dict[Role, dict[Amount, float]] = field(init=False)
     """The largest call of each role, for each way of counting."""
 
@@ -216,7 +218,8 @@ class Meter:
     def tokens_left(self) -> dict[Amount, float]:
         """Return the tokens that workers may still use, for each way of counting that has a limit.
 
-        Two calls of the master, as large as its largest so far, are reserved.
+        Two calls of the master are reserved, each as large as its largest so far; before its first
+        call, one DEFAULT_CALL is reserved.
         """
         spent = self.budget.amounts(self.total)
         default = self.budget.amounts(DEFAULT_CALL)
@@ -229,18 +232,19 @@ class Meter:
     def is_out_of_time(self) -> bool:
         """Return whether the time is too short to go on, or the run was interrupted.
 
-        It must suffice for another call and the decision, each as long as the longest call so far.
+        The time left must suffice for another call and the decision, each as long as the longest
+        call so far.
         """
+        if self.cancel.is_set():
+            return True
         limit_s = self.budget.seconds
-        return self.cancel.is_set() or (
-            limit_s is not None and self.seconds + 2 * self.longest_s >= limit_s
-        )
+        return limit_s is not None and self.seconds + 2 * self.longest_s >= limit_s
 
     def exhausted(self) -> Limit | None:
         """Return the limit that ends the exploration, None if there is room for more.
 
-        Calls are checked last: one of the reserved calls may still be a review, unless another
-        limit is reached too.
+        "calls" is returned only if no other limit is reached: the caller may then still spend a
+        reserved call on a review.
         """
         for name, left in self.tokens_left().items():
             if left < self.largest["worker"][name]:
@@ -260,10 +264,10 @@ class Meter:
         return self.calls_left() != 0 and not is_over and not is_late
 
     def can_look_ahead(self, steps: Sequence[int]) -> bool:
-        """Return whether the budget allows a probe that may turn out unnecessary.
+        """Return whether the budget allows a probe that may turn out to be unnecessary.
 
-        It does if the calls suffice for workers with these numbers of steps and the probe beside
-        them, and there is no limit on tokens.
+        The calls must suffice for the probe and for workers with these numbers of steps, and there
+        must be no limit on tokens.
         """
         left = self.calls_left()
         is_ample = left is None or sum(steps) + MAX_ATTEMPTS + RESERVED_CALLS <= left
@@ -277,9 +281,8 @@ class Meter:
             ahead: Whether the next probe runs beside the workers; its attempts are then reserved.
 
         Returns:
-            One allotment a worker. There are fewer than `steps` where some workers would get no
-            call. With a limit on tokens, the first worker of a run is sent alone, to measure the
-            cost of a call.
+            One allotment a worker. The last workers are left out if they would get no call. With a
+            limit on tokens, the first worker of a run is sent alone, to measure the cost of a call.
         """
         calls = self.calls_left()
         tokens = self.tokens_left()
@@ -298,7 +301,10 @@ class Meter:
         for worker, planned in enumerate(steps[:n_workers]):
             share = planned
             if free_calls is not None:
-                share = min(planned, free_calls // n_workers + (worker < free_calls % n_workers))
+                equal, rest = divmod(free_calls, n_workers)
+                if worker < rest:
+                    equal += 1
+                share = min(planned, equal)
             if share > 0:
                 allotments.append(Allotment(share, share == planned, token_shares, largest))
         return allotments

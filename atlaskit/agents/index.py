@@ -25,8 +25,8 @@ RANK_OFFSET = 60
 """Added to ranks before they are fused, so that the first rank of one query does not outweigh good
 ranks of several (Cormack et al. 2009, reciprocal rank fusion)."""
 DIGITS = 6
-"""Decimals to which a cosine is rounded: further ones differ between machines, and the order must
-not."""
+"""Decimals to which cosines are rounded. Further decimals differ between machines, and the order of
+results must not."""
 
 
 class Searchable(Protocol):
@@ -42,16 +42,15 @@ Found = TypeVar("Found", bound=Searchable)
 
 @dataclass(frozen=True)
 class Index(Generic[Found]):
-    """The clips of a video, searchable by caption, subjects, text on screen and speech."""
+    """The clips of a video, or other texts about it, searchable by their words (BM25)."""
 
     clips: Sequence[Found]
-    """The clips, or other texts about the video."""
 
     def search(self, query: str, k: int = 16) -> list[Found]:
         """Return up to `k` clips that share words with a query, best first.
 
         Args:
-            query: Words. Their order does not matter.
+            query: Words, whose order does not matter.
             k: The most clips to return.
         """
         return [self.clips[number] for number in self._ranked(query, k)]
@@ -63,7 +62,7 @@ class Index(Generic[Found]):
         would come before the best clip of one query.
 
         Args:
-            queries: Queries as for `search`. Equal ones count once.
+            queries: Queries as for `search`. Equal queries count once.
             k: The most clips to return.
         """
         fused = dict[int, float]()
@@ -80,7 +79,7 @@ class Index(Generic[Found]):
         return [number for number in ranked[:k] if scores[number] > 0]
 
     def scores(self, query: str) -> np.ndarray:
-        """Return the score of each clip for a query, 0 or more."""
+        """Return the BM25 score of each clip for a query, (n,), 0 or more."""
         tokens = words(query)
         if self._bm25 is None or not tokens:
             return np.zeros(len(self.clips))
@@ -88,7 +87,8 @@ class Index(Generic[Found]):
 
     @cached_property
     def _bm25(self) -> bm25s.BM25 | None:
-        import bm25s  # here: it loads scipy, and `import atlaskit` must stay light
+        # Imported here, since it loads scipy and `import atlaskit` must stay light.
+        import bm25s
 
         tokens = [words(clip.words) for clip in self.clips]
         if not any(tokens):
@@ -114,17 +114,17 @@ def nearest(
 
 
 def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the cosine of each vector, (n, length), with a query's, (length,).
+    """Return the cosine of each vector, (n, length), with a query's vector, (length,).
 
-    It is −1 where either is zero, and DIGITS digits of it count.
+    The cosines are rounded to DIGITS decimals. The cosine of a zero vector is −1.
     """
     rows = vectors.astype(np.float64)
-    wanted = query.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
-    found: NDArray[np.float64] = np.divide(
-        rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0
+    vector = query.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
+    quotients: NDArray[np.float64] = np.divide(
+        rows @ vector, lengths, out=np.full(len(rows), -1.0), where=lengths > 0
     )
-    return found.round(DIGITS)
+    return quotients.round(DIGITS)
 
 
 def words(text: str) -> list[str]:
@@ -134,9 +134,9 @@ def words(text: str) -> list[str]:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word with its vowel signs, made once, when it is first needed.
+    """Return the pattern of a word, which includes combining marks such as vowel signs.
 
-    In scripts that are written without spaces, a word is a character.
+    In scripts that are written without spaces, each character is a word.
     """
     characters = map(chr, range(0x300, 0x3000))
     marks = "".join(each for each in characters if unicodedata.category(each).startswith("M"))

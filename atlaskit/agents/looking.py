@@ -1,13 +1,14 @@
 """The search by looks, from top to bottom: plan, look, merge, review.
 
-In this search a region is a stretch of the video and a step, the seconds between two frames: one
-sheet over any interval, with as many cells as the step requires. `Seen` records which parts were
-shown and how finely. It decides which sheets a requested stretch still needs, which parts the sweep
-through the rest shows next, and which parts are not shown again.
+A look shows some stretches of the video to a worker, each on a sheet (a grid of frames) with as
+many cells as the step, the seconds between two frames, requires. First come the stretches that the
+plan, a look or a review requested. Once none is left, a sweep shows the rest of the video in order.
+`Seen` records which parts were shown and how finely, so that no part is shown again at the same
+step.
 
 `Looking.explore` is the search; each of its steps is a method below it, in this order. The promises
-are those of `loop`: the order of replies does not matter, a failed call costs a step and no
-stretch, and budgets are hard.
+are those of `loop`: the order of replies does not matter, a failed call loses no stretch, and
+budgets are hard.
 """
 
 from __future__ import annotations
@@ -42,27 +43,29 @@ from atlaskit.runs.events import SheetRecord, SortieRecord, UnfollowedRecord, Vi
 from atlaskit.runs.result import Result
 
 SHEETS = 4
-"""Sheets that one look shows at most."""
+"""The most sheets of one look."""
 LOOK_CALLS = 2
-"""Attempts of one look: a reply that does not match its schema is corrected once."""
+"""The most calls of one look: a reply that does not match its schema is corrected once."""
 LASTS_S = 4.0
 """Assumed duration, in seconds, of the event that is searched for, if the plan gives none."""
 MOST_CLOSER = 2
-"""How often the whole is searched again at half the step, if reviews ask for it."""
+"""How often the whole video may be searched again at half the step, if reviews ask for it."""
 MOST_FAILURES = 2
-"""Failed looks after which a stretch is left out."""
+"""The number of failed looks after which a stretch is left out."""
 OVER = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
-"""Why the search is over, for the prompt of the decision, by its stop."""
+"""Why the search is over, in words for the last prompt, by the reason for its stop."""
 
 Source = Literal["plan", "look", "review", "sweep"]
 
 
 class Wish(NamedTuple):
-    """A stretch that a plan, a look or a review asked to see."""
+    """A stretch that is to be shown."""
 
     start_s: float
     end_s: float
     by: Source
+    """The reply that asked for the stretch; "sweep" for the rest of a requested stretch, or for a
+    stretch that is due again after a failed look."""
 
     @property
     def span_s(self) -> Span:
@@ -78,7 +81,7 @@ class Look:
     """The stretches that it showed."""
     event: events.Look | events.Failure
     evidence: tuple[tuple[Evidence, ...], ...] = ()
-    """The frames that it kept, by stretch; () for a look that failed."""
+    """The evidence that it kept, by stretch; () for a look that failed."""
     is_silent: bool = False
     """Whether the call did not reach the model."""
     is_refused: bool = False
@@ -93,7 +96,7 @@ class Look:
 
     @property
     def events(self) -> tuple[events.Event, ...]:
-        """The one event of the look, in the form of a visit's events."""
+        """The only event of the look, in the form of a visit's events."""
         return (self.event,)
 
 
@@ -115,16 +118,17 @@ class Looking:
     dead_zones: DeadZones = DeadZones()
     """M−: the intervals that were seen at the step of the search and hold no evidence."""
     seen: Seen = Seen()
-    """How finely each part was shown."""
+    """How finely each part of the video was shown."""
     notes: tuple[Note, ...] = ()
     wishes: tuple[Wish, ...] = ()
     """The stretches to be shown next, in this order."""
     search_task: str = ""
     settled_by: Literal["one", "first", "last", "all"] = "all"
+    """Which of the matching moments settle the answer, as the plan says."""
     grain_s: float = LASTS_S
-    """The step at which the whole is searched."""
+    """The step at which the whole video is searched, in seconds."""
     closer: int = 0
-    """How often the step was halved."""
+    """How often `grain_s` was halved."""
     rounds: int = 0
     verdict: Reply | None = None
     """The reply that answers the question."""
@@ -134,11 +138,11 @@ class Looking:
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """Requested stretches that cannot be shown."""
     failures: Counter[Span] = field(default_factory=Counter)
-    """Failed looks by their stretch."""
+    """The number of failed looks at each stretch."""
     lost: DeadZones = DeadZones()
     """Stretches that are left out because looks at them failed too often."""
     room: int = SHEETS
-    """Sheets that one look shows at most; fewer after the server refused a look as too large."""
+    """The most sheets of the next look; fewer once the server has refused a look as too large."""
 
     def __post_init__(self) -> None:
         self.run = self.master.run
@@ -172,29 +176,31 @@ class Looking:
                 return stop
             # Review new evidence once no requested stretch is left. Otherwise choose the next
             # sheets: requested stretches first, then the rest in order of time.
-            grids = [] if self.is_due() else self.next_sheets()
+            grids = [] if self.is_review_due else self.next_sheets()
             if grids:
                 if self.rounds == self.search.max_rounds:
                     return "rounds"
-                self.rounds = self.master.round = self.rounds + 1
+                self.rounds += 1
+                self.master.round = self.rounds
                 # Look at them in parallel, a few sheets for each worker, and merge what was found.
                 looks = self.send(grids)
                 self.merge(looks)
                 stop = self.master.silence(looks)
                 if stop:
                     return stop
-            elif self.judged != self.matter:
+            elif self.judged != self.review_input:
                 self.review()
             else:
-                return "explored"  # all was seen, and the last review knew all of it
+                return "explored"  # all was seen, and the last review judged all of it
             if self.verdict is not None:
                 is_enough = self.rounds + 1 >= self.search.min_rounds  # the plan counts as a look
                 return "sufficient" if is_enough else "explored"
 
     def plan(self) -> None:
-        """Show a sheet of the whole, and ask for search task, duration and first stretches.
+        """Show a sheet of the whole video; ask for the search task and the first stretches.
 
-        If the call fails, the question itself is the search task, and the whole is searched.
+        The plan also gives the shortest duration of the event, which becomes the step. If the call
+        fails, the question itself is the search task, and the whole video is searched.
         """
         root = self.root_sheet()
         question = self.run.question
@@ -209,7 +215,7 @@ class Looking:
             self.master.record(events.Plan, outcome, shown)
             return
         answer = read(PlanReply, outcome.answer)
-        (found,) = self.kept(answer.keep, [root])
+        (found,) = self.evidence_from(answer.keep, [root])
         grain_s = max(answer.lasts_s or LASTS_S, self.atlas.finest_s)
         self.search_task = answer.search_task
         self.settled_by = answer.settled_by
@@ -231,11 +237,11 @@ class Looking:
 
     @property
     def wanted_s(self) -> tuple[Span, ...]:
-        """The stretches that are requested and wait to be seen."""
+        """The requested stretches that were not shown yet."""
         return tuple(wish.span_s for wish in self.wishes)
 
     def next_sheets(self) -> list[Grid]:
-        """Return the sheets of the next round: those of requested stretches, or of the sweep."""
+        """Return the sheets of the next round: of requested stretches, or else of the sweep."""
         most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.looks_at_once))
         grids = list[Grid]()
         waiting = list[Wish]()
@@ -246,6 +252,7 @@ class Looking:
             needed = self.sheets_for(wish, grids)
             room = most - len(grids)
             grids += needed[:room]
+            # The rest of the stretch waits as part of the sweep, since the request was followed.
             for grid in needed[room:]:
                 waiting.append(Wish(grid.start_s, grid.end_s, "sweep"))
             if not needed and wish.by != "sweep":
@@ -257,22 +264,24 @@ class Looking:
     def looks_at_once(self) -> int:
         """The most looks of the next round.
 
-        Where one moment settles the answer, the first round has one look and each further round
-        twice as many, since the first finding makes further looks pointless.
+        If one moment settles the answer, a finding makes further looks pointless. The first round
+        then has one look, and each further round has twice as many as the one before.
         """
         if self.settled_by == "all":
             return self.workers
-        return min(self.workers, 1 << min(self.rounds, 16))
+        doublings = min(self.rounds, 16)  # more would exceed any number of workers
+        looks: int = 2**doublings
+        return min(self.workers, looks)
 
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
-        """Return the sheets of those parts of a stretch that were not yet seen so finely.
+        """Return the sheets that show a stretch, without the parts already seen as finely.
 
-        The stretch is shown at the step of the search if a few sheets suffice for that. Otherwise
+        The stretch is shown at the step of the search if SHEETS sheets suffice for that. Otherwise
         it is shown as finely as one sheet can.
 
         Args:
             wish: The stretch.
-            planned: The sheets that the round already has.
+            planned: The sheets that are already chosen for the round; they count as seen.
         """
         seen = self.seen
         for grid in planned:
@@ -284,10 +293,11 @@ class Looking:
         return self.sheets_over(seen.unseen(whole.start_s, whole.end_s, step_s), step_s)
 
     def sheets_over(self, stretches: Iterable[Span], step_s: float) -> list[Grid]:
-        """Return the sheets that show stretches at a step, those of a stretch of equal lengths."""
+        """Return sheets that show stretches at a step; those of one stretch have equal lengths."""
         longest_s = step_s * self.atlas.root.size
         grids = list[Grid]()
         for start_s, end_s in stretches:
+            # A rounding error must not add a sheet.
             count = max(1, math.ceil((end_s - start_s) / longest_s - 1e-6))
             edges = [start_s + (end_s - start_s) * part / count for part in range(count)]
             for a, b in pairwise([*edges, end_s]):
@@ -297,14 +307,15 @@ class Looking:
     def sweep(self, most: int) -> list[Grid]:
         """Return the next sheets of the parts that were not yet seen at the step of the search.
 
-        They go from the start, or from the end if the last such moment settles the answer. If the
-        budget does not suffice for all of them, the step is the finest for which it does.
+        The sweep goes from the start, or from the end if the last matching moment settles the
+        answer. If the budget does not suffice for all of these parts, their step is the finest one
+        for which it does.
         """
         unseen_s = sum(b - a for a, b in self.unseen(self.grain_s))
         left = self.run.meter.calls_left()
         step_s = self.grain_s
         if left is not None:
-            affordable = max(1, left - 2 * LOOK_CALLS) * self.room
+            affordable = max(1, left - 2 * LOOK_CALLS) * self.room  # in sheets
             step_s = max(step_s, unseen_s / (affordable * self.atlas.root.size))
         grids = self.sheets_over(self.unseen(step_s), step_s)
         if self.settled_by == "last":
@@ -312,16 +323,16 @@ class Looking:
         return grids[:most]
 
     def unseen(self, step_s: float) -> list[Span]:
-        """Return the parts not seen at a step, without those that could not be looked at."""
+        """Return the parts not yet seen at a step, except those left out after failed looks."""
         parts = list[Span]()
         for start_s, end_s in self.seen.unseen(*self.root, step_s):
             parts += self.lost.outside(start_s, end_s)
         return parts
 
     def send(self, grids: Sequence[Grid]) -> list[Look]:
-        """Let workers look at the stretches, a few sheets each; return their looks.
+        """Let workers look at some sheets, a few sheets each; return their looks.
 
-        The facts and the budget of each look are fixed before any starts.
+        The facts and the budget of each look are fixed before the first look starts.
         """
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
@@ -353,7 +364,7 @@ class Looking:
             return list(pool.map(self.look, groups, facts, range(len(groups)), allotments))
 
     def look(self, grids: Sequence[Grid], known: Known, worker: int, allotment: Allotment) -> Look:
-        """Make one look; this changes nothing here."""
+        """Make one look; the state of the search stays the same."""
         sheets = list[Observation]()
         first = 0
         for grid in grids:
@@ -376,7 +387,7 @@ class Looking:
                 refusal=str(outcome) if outcome.is_final else "",
             )
         answer = read(LookReply, outcome.answer)
-        evidence = self.kept(answer.keep, sheets)
+        evidence = self.evidence_from(answer.keep, sheets)
         event = events.Look(
             **place,
             views=views,
@@ -389,11 +400,14 @@ class Looking:
         self.run.emit(event)
         return Look(tuple(grids), event, evidence)
 
-    def kept(
+    def evidence_from(
         self, claims: Iterable[KeptCell], sheets: Sequence[Observation]
     ) -> tuple[tuple[Evidence, ...], ...]:
-        """Return the frames that a reply keeps as evidence, by sheet, without unreadable ones."""
-        firsts = [sheet.view.first for sheet in sheets]  # one row of numbers for all sheets
+        """Return the evidence that a reply keeps, by sheet, without unreadable frames.
+
+        The evidence has no labels: it gets them when it is merged.
+        """
+        firsts = [sheet.view.first for sheet in sheets]  # cells are numbered through all sheets
         found: list[list[Evidence]] = [[] for _ in sheets]
         for claim in claims:
             number = bisect_right(firsts, claim.cell) - 1
@@ -403,7 +417,7 @@ class Looking:
             try:
                 state = self.atlas.act(replace(sheet.state, scratchpad=Scratchpad()), action)
             except IllegalAction:
-                continue  # its sheet shows that the frame is unreadable
+                continue  # the frame is unreadable, as its sheet shows
             for item in state.scratchpad:
                 found[number].append(replace(item, label=""))
         return tuple(map(tuple, found))
@@ -412,7 +426,7 @@ class Looking:
         """Merge the evidence of looks, in the order in which their stretches were assigned."""
         wanted = list[Span]()
         for worker, look in enumerate(looks):
-            self.run.events.append(look.event)  # emitted when it happened
+            self.run.events.append(look.event)  # `look` emitted it when it happened
             if isinstance(look.event, events.Failure):
                 self.put_back(look)
                 continue
@@ -422,12 +436,12 @@ class Looking:
             wanted += look.event.wanted_s
             for grid, found in zip(look.grids, look.evidence, strict=True):
                 self.report(grid, worker, found)
-        self.wishes = (*self.wished(wanted, "look"), *self.wishes)
+        self.wishes = (*self.as_wishes(wanted, "look"), *self.wishes)
 
     def put_back(self, look: Look) -> None:
         """Request the stretches of a failed look again, unless they failed too often.
 
-        A look that the server refused may have shown too much: later ones show fewer sheets.
+        A look that the server refused may have been too large, so later looks show fewer sheets.
         """
         stretches = [grid.interval_s for grid in look.grids]
         if look.is_refused and len(stretches) > 1:
@@ -443,7 +457,10 @@ class Looking:
         self.wishes = (*again, *self.wishes)
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
-        """Record the result of one stretch: its evidence, and the dead zone if there is none."""
+        """Record the evidence of one stretch.
+
+        If the stretch was seen at the step of the search, its parts without evidence become dead.
+        """
         start_s = grid.start_s
         end_s = grid.end_s
         before = set(self.scratchpad)
@@ -453,6 +470,7 @@ class Looking:
         if not self.seen.unseen(start_s, end_s, self.grain_s):
             dead_s = self.dead_zones.outside(start_s, end_s)
         zones = self.dead_zones.add_all(dead_s)
+        # The cells of evidence are never dead.
         alive_s: tuple[Span, ...] = ()
         for item in self.scratchpad:
             is_near = item.start_s < end_s and start_s < item.end_s
@@ -484,14 +502,15 @@ class Looking:
         return self.verdict is not None and isinstance(self.verdict.answer, AbsentAnswer)
 
     @property
-    def matter(self) -> tuple[tuple[str, ...], Seen]:
-        """The input of a review: the evidence and the seen parts."""
+    def review_input(self) -> tuple[tuple[str, ...], Seen]:
+        """The input of a review: the labels of the evidence, and the seen parts."""
         return self.scratchpad.labels, self.seen
 
-    def is_due(self) -> bool:
-        """Return whether a review is due: there is new evidence, and no requested stretch waits.
+    @property
+    def is_review_due(self) -> bool:
+        """Whether a review is due: there is new evidence, and no requested stretch waits.
 
-        If the answer depends on all moments of a kind, the whole is searched first.
+        If the answer depends on all matching moments, the whole video is searched first.
         """
         labels = self.scratchpad.labels
         is_new = bool(labels) and (self.judged is None or labels != self.judged[0])
@@ -502,7 +521,7 @@ class Looking:
         """Judge the evidence: the answer, or what to look at next (paper §3.2).
 
         Args:
-            over: Why the search is over, which makes an answer obligatory; "" while it goes on.
+            over: Why the search is over, so that the review must answer; "" while it goes on.
         """
         root = self.root_sheet()
         pad = self.scratchpad
@@ -521,7 +540,7 @@ class Looking:
         )
         shown = {"view": ViewRecord.of(root), "sheet": SheetRecord.of(sheet) if len(pad) else None}
         outcome = self.master.ask(call)
-        self.judged = self.matter
+        self.judged = self.review_input
         if isinstance(outcome, ModelError):
             self.master.record(events.Review, outcome, shown)
             return
@@ -529,7 +548,7 @@ class Looking:
         conclusion = answer.conclusion
         erased = tuple(answer.labels_to_erase) if len(pad) else ()
         self.scratchpad = pad.erase(erased)
-        self.judged = self.matter
+        self.judged = self.review_input
         self.unfollowed = ()
         is_answer = conclusion.action != "look"
         if conclusion.action == "not_there" and not over and self.unseen(self.grain_s):
@@ -559,7 +578,7 @@ class Looking:
     def decision_of(self, review: Reply, call: VerdictCall, shown: dict[str, Any]) -> Reply:
         """Return the answer of a review as the decision; this makes no call.
 
-        An answer without evidence makes the cells of the root sheet that it cites evidence.
+        If there is no evidence, the cells of the root sheet that the answer cites become evidence.
         """
         question = self.run.question
         verdict = read(VerdictReply, review.answer)
@@ -588,7 +607,7 @@ class Looking:
         return decision
 
     def decide(self, stop: Stop) -> None:
-        """Ask for the answer: the search is over, or several votes are needed."""
+        """Ask for the answer, because the search is over or several votes are needed."""
         if self.votes == 1:
             if self.run.meter.can_decide() and not self.run.is_hopeless:
                 self.review(over=OVER.get(stop, "its budget is used up."))
@@ -605,10 +624,10 @@ class Looking:
             self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
 
     def look_closer(self) -> None:
-        """Halve the step of the search, so that the whole is searched again, more finely.
+        """Halve the step of the search, so that the whole video is searched again, more finely.
 
-        This follows if all parts were seen and the evidence still does not suffice: the event may
-        be shorter than assumed, or was overlooked. It is done MOST_CLOSER times at most.
+        This happens at most MOST_CLOSER times, if all parts were seen and the evidence still does
+        not suffice: the event may be shorter than assumed, or it was overlooked.
         """
         if self.closer < MOST_CLOSER:
             self.closer += 1
@@ -616,12 +635,13 @@ class Looking:
 
     def ask_for(self, stretches: Iterable[Interval], by: Source) -> None:
         """Add the stretches that a reply names to the requested ones, in its order."""
-        self.wishes += self.wished([(each.start_s, each.end_s) for each in stretches], by)
+        self.wishes += self.as_wishes([(each.start_s, each.end_s) for each in stretches], by)
 
-    def wished(self, spans_s: Iterable[Span], by: Source) -> tuple[Wish, ...]:
-        """Return stretches as wishes, each once, and those outside the searched interval.
+    def as_wishes(self, spans_s: Iterable[Span], by: Source) -> tuple[Wish, ...]:
+        """Return stretches as wishes, each once, clipped to the searched interval.
 
-        The ends of each are sorted, because no schema can force a model to give the start first.
+        Stretches outside of this interval are added to `unfollowed`. The ends of a stretch are
+        sorted, because no schema can force a model to give the start first.
         """
         wishes = list[Wish]()
         for start_s, end_s in dict.fromkeys((min(span), max(span)) for span in spans_s):
@@ -634,7 +654,7 @@ class Looking:
         return tuple(wishes)
 
     def known(self) -> Known:
-        """Return the facts that every call is given now."""
+        """Return the facts at this moment of the search, for prompts."""
         return Known(
             search_task=self.search_task,
             duration_s=self.atlas.rules.duration_s,
@@ -648,9 +668,9 @@ class Looking:
         )
 
     def root_sheet(self) -> Observation:
-        """Return the sheet of the whole.
+        """Return the sheet of the whole video.
 
-        It is the same image in every call, so that servers can cache it. Dead zones are not
-        hatched: prompts name them in words, and the context helps to judge the evidence.
+        The image is the same in every call, so that servers can cache it. Dead zones are not
+        hatched: prompts name them in words, and their frames help to judge the evidence.
         """
         return self.atlas.observe(self.atlas.start())

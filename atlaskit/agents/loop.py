@@ -64,7 +64,7 @@ class Probe(NamedTuple):
     offered: tuple[int, ...]
     """The root cells that the master could name."""
     ahead: bool
-    """Whether it ran beside the workers, for the next round."""
+    """Whether the probe ran beside the workers, for the next round."""
     outcome: Reply | ModelError
 
 
@@ -75,7 +75,7 @@ class Loop:
     master: Master
     atlas: Atlas
     search: Search
-    """With a grid, steps and a plateau."""
+    """The settings, in which the grid, the steps and the plateau are set."""
     workers: int
     """The most regions that are explored in a round."""
     survey: Survey = Survey()
@@ -87,12 +87,13 @@ class Loop:
     dead_zones: DeadZones = DeadZones()
     """M−: the intervals that were explored without finding evidence."""
     visits: list[Visit] = field(default_factory=list)
-    """Completed visits: intervals that they explored without evidence may become dead."""
+    """Completed visits. The intervals that they explored become dead if a review erases all
+    evidence in them."""
     search_task: str = ""
     rounds: int = 0
     """The number of the current round; 0 before the first."""
     has_scores: bool = False
-    """Whether the next round needs no probe of its own."""
+    """Whether a probe of the last round has already scored the frontier for the next round."""
     is_sufficient: bool = False
     """Whether the last review judged the evidence sufficient."""
     judged: tuple[str, ...] = ()
@@ -115,7 +116,8 @@ class Loop:
             self.scratchpad,
             root=root,
             votes=votes,
-            # The samples of all votes differ, also between runs with the same number of votes.
+            # `Run` adds its own sample: the first vote gets the number sample · votes. So no two
+            # runs with the same number of votes share the reply of a vote.
             sample=self.search.sample * (votes - 1),
         )
         if decision is not None and root is not None:
@@ -150,7 +152,8 @@ class Loop:
             stop = meter.exhausted() or self.master.silence()
             if stop:
                 return stop
-            self.rounds = self.master.round = self.rounds + 1
+            self.rounds += 1
+            self.master.round = self.rounds
             # Probe the root grid, unless the last round's probe looked ahead.
             if not (self.has_scores and frontier.scored):
                 self.has_scores = self.rank(self.probe())
@@ -183,9 +186,9 @@ class Loop:
     def plan(self) -> Strategy:
         """Extract the search task and, unless it is given, choose the strategy (paper §3.2).
 
-        A summary needs what happens in order of time, so the master has no choice there: the search
-        is breadth-first. If the call fails, the question itself is the search task, and the search
-        is depth-first. Then scouts say where to look first.
+        A summary needs what happens in order of time, so the master has no choice: the search is
+        breadth-first. If the call fails, the question itself is the search task, and the search is
+        depth-first. After the call, scouts say where to look first.
         """
         question = self.run.question
         strategy = resolve_strategy(self.search.traversal)
@@ -209,7 +212,7 @@ class Loop:
         return strategy
 
     def probe(self, ahead: bool = False) -> Probe:
-        """Ask the master to score cells of the masked root grid; this changes nothing here.
+        """Ask the master to score cells of the masked root grid; the loop's state stays the same.
 
         Args:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
@@ -228,7 +231,7 @@ class Loop:
         return Probe(root, cells, ahead, self.master.ask(call))
 
     def rank(self, probe: Probe) -> bool:
-        """Rank the frontier by the scores of a probe; return whether it was answered."""
+        """Rank the frontier by the scores of a probe; return whether the probe was answered."""
         outcome = probe.outcome
         frontier = self.frontier
         scores = dict[int, float]()
@@ -237,7 +240,7 @@ class Loop:
             answer = read(ProbeReply, outcome.answer)
             reasoning = answer.reasoning
             for ranked in answer.top:
-                # The first score of a cell named twice counts.
+                # If a cell is named twice, its first score counts.
                 scores.setdefault(ranked.cell, ranked.score)
             frontier.rank(scores, probe.offered)
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
@@ -256,7 +259,7 @@ class Loop:
     def send(self, chosen: Sequence[Assignment]) -> tuple[list[Visit], Probe | None]:
         """Send a worker to each region; return their visits, and the probe that ran beside them.
 
-        The facts and the budget of each worker are fixed before any starts.
+        The facts and the budget of each worker are fixed before the first worker starts.
         """
         search = self.search
         meter = self.run.meter
@@ -299,24 +302,28 @@ class Loop:
             )
         )
         ahead = ahead and bool(self.frontier.cells)
-        with self.run.in_parallel((search.threads or self.workers) + ahead) as pool:
+        n_threads = search.threads or self.workers
+        if ahead:
+            n_threads += 1
+        with self.run.in_parallel(n_threads) as pool:
             probe = pool.submit(self.probe, ahead=True) if ahead else None
             visits = list(pool.map(self.visit, tasks))
             return visits, probe.result() if probe else None
 
     def visit(self, task: Task) -> Visit:
-        """Let a worker explore a region; this changes nothing here."""
+        """Let a worker explore a region; the loop's state stays the same."""
         return Worker(self.run, self.atlas, task, self.survey).explore()
 
     def merge(self, visits: Sequence[Visit]) -> None:
         """Merge visits, in the order in which their regions were assigned.
 
-        All evidence is merged first, so that a region in which another worker found some is not
-        dead. A region that was cut short opens again, once. One that was explored to the end and
-        holds no evidence goes black where the worker opened it, or saw it as finely as can be.
+        All evidence is merged first, so that a region in which another worker found evidence does
+        not become dead. A region whose visit was cut short opens again, once. A region that was
+        explored to the end and holds no evidence becomes dead where the worker opened it, or saw it
+        as finely as possible.
         """
         for visit in visits:
-            self.run.events.extend(visit.events)  # emitted when they happened
+            self.run.events.extend(visit.events)  # the worker emitted them as they happened
             self.scratchpad = self.scratchpad.add(visit.evidence)
         for worker, visit in enumerate(visits):
             self.frontier.take_back(visit.region, not visit.is_cut_short, visit.shown)
@@ -325,7 +332,7 @@ class Loop:
             if not visit.is_cut_short:
                 self.visits.append(visit)
                 dead_s = self.rule_out(visit)
-            found = {item.timestamp_s for item in visit.evidence}
+            found_s = {item.timestamp_s for item in visit.evidence}
             report = events.Report(
                 round=self.rounds,
                 worker=worker,
@@ -333,7 +340,7 @@ class Loop:
                 interval_s=visit.region.interval_s,
                 shift=visit.region.shift,
                 stop=visit.stop,
-                kept=tuple(item for item in self.scratchpad if item.timestamp_s in found),
+                kept=tuple(item for item in self.scratchpad if item.timestamp_s in found_s),
                 marked=tuple(grid.path for grid in visit.marked),
                 dead_s=dead_s,
                 is_open=visit.is_cut_short,
@@ -357,7 +364,8 @@ class Loop:
     def review(self) -> None:
         """Judge the evidence, erase irrelevant items, and queue the next regions (§3.2).
 
-        If the call fails, the evidence does not suffice until the next one; nothing else changes.
+        If the call fails, the evidence counts as insufficient until the next review; nothing else
+        changes.
         """
         root = self.root()
         atlas = self.atlas
@@ -399,6 +407,7 @@ class Loop:
             rules=atlas.rules,
             workers=self.workers,
         )
+        # A region that is queued must be visible again.
         alive_s: tuple[Span, ...] = ()
         for grid in queued:
             if self.dead_zones.within(*grid.interval_s).intervals:

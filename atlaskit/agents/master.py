@@ -1,7 +1,7 @@
 """`Master`: makes and records the master's calls, decides by votes, notices a silent server.
 
-A call is made by `ask`, which changes nothing, so that a probe can run beside the workers;
-`record` adds its event at a fixed point of the round.
+`ask` makes a call and changes nothing, so that a probe can run beside the workers. `record` adds
+the event of the call at a fixed point of the round.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ from atlaskit.runs.events import (
 
 MAX_UNANSWERED = 3
 """The run ends after so many failed calls of the master in a row, or after so many rounds in a row
-in which no worker got a reply, in different regions: a server may refuse the frames of one."""
+in which no worker got a reply. These rounds must have been about different regions, since a server
+may refuse the frames of one region only."""
 SAME_IOU = 0.5
-"""Two answers in intervals agree from this IoU on."""
+"""Two answers that are intervals agree if their IoU is at least this."""
 
 
 class Sortie(Protocol):
@@ -57,7 +58,7 @@ class Sortie(Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether no call of it reached the model."""
+        """Whether none of its calls reached the model."""
 
     @property
     def refusal(self) -> str:
@@ -74,10 +75,10 @@ class Master:
     failures: int = 0
     """Failed calls in a row."""
     silent: list[Grid] = field(default_factory=list)
-    """One region for each round in a row in which no worker got a reply."""
+    """A region of each of the last rounds in a row in which no worker got a reply."""
 
     def ask(self, call: prompts.Call, sample: int = 0) -> Reply | ModelError:
-        """Make a call; raise Unreachable if nobody answers the first call of the run."""
+        """Make a call; raise Unreachable if nothing answers the first call of the run."""
         is_first = not self.run.model.calls
         outcome = self.run.complete(replace(request_for(self.run.vlm, call), sample=sample))
         if is_first and isinstance(outcome, Unreachable):
@@ -90,7 +91,7 @@ class Master:
         """Add the event of a call to the trace, and count failures.
 
         Args:
-            kind: The class of the event that a reply becomes.
+            kind: The class of the event that records a reply.
             outcome: The reply, or the error.
             shown: The `view` and the `sheet` that the call showed; a failure records them too.
             **fields: The fields of the event that come from the reply.
@@ -99,22 +100,22 @@ class Master:
             self.failures = 0
             self.run.log(kind(round=self.round, **shown, **fields, **paid(outcome)))
             return
-        # The client retried an unreachable server long enough. Other failures may pass.
+        # The client has retried an unreachable server long enough. Other failures may be temporary.
         if outcome.is_final or isinstance(outcome, Unreachable):
             self.failures += MAX_UNANSWERED
         else:
             self.failures += 1
         self.run.failure = str(outcome)
-        step = "decision" if kind is Vote else kind.kind
+        step = "decision" if kind is Vote else kind.kind  # a vote is one of several decisions
         self.run.log(Failure.of(step, outcome, round=self.round, **shown))
 
     def silence(self, visits: Sequence[Sortie] = ()) -> Literal["seconds", "model"] | None:
-        """Return why the search must end without further replies; None if it can go on.
+        """Return why the search must end, as the model no longer replies; None if it can go on.
 
-        The reason is "model", or "seconds" if the time is over.
+        The reason is "seconds" if the time is over, else "model".
 
         Args:
-            visits: The visits of the round that just ended.
+            visits: The visits of the round that has just ended; () at other times.
         """
         refusal = next((visit.refusal for visit in visits if visit.refusal), "")
         if refusal:
@@ -147,12 +148,12 @@ class Master:
         Args:
             atlas: The environment.
             scratchpad: The evidence.
-            root: The masked root grid, to answer from it; None if there is evidence.
+            root: The masked root grid to answer from; None to answer from the evidence.
             votes: The most decisions that are asked for.
             sample: The sample number of the first vote; each further vote has the next number.
 
         Returns:
-            The reply; None if the call failed, must fail, or the budget has no call left.
+            The reply; None if the call failed or must fail, or the budget has no call left.
         """
         meter = self.run.meter
         question = self.run.question
@@ -180,15 +181,15 @@ class Master:
         return winner if isinstance(winner, Reply) else None
 
     def cite(self, decision: Reply, atlas: Atlas, state: State) -> Scratchpad:
-        """Return the evidence of a decision without evidence: the root cells that it rests on.
+        """Return the root cells that a decision cites, as evidence, if the search found none.
 
-        Cells whose frame is dead or cannot be decoded are left out.
+        Dead cells, and cells whose frame cannot be decoded, are left out.
 
         Args:
             decision: The decision, made from the root grid.
             atlas: The environment.
-            state: The state at the root, with the dead zones. Its empty scratchpad knows which
-                labels were given and erased, so that no label is given twice.
+            state: The state at the root, with the dead zones. Its scratchpad is empty, but knows
+                the labels of erased items, so that no label is given twice.
         """
         for cell in read(DecisionReply, decision.answer).cited:
             if isinstance(cell, str):
@@ -210,7 +211,9 @@ class Master:
 
 def _answer(decision: Reply | ModelError) -> dict[str, Any]:
     """Return the answer as a field of an event; no field for a call that failed."""
-    return {"answer": decision.answer.model_dump()} if isinstance(decision, Reply) else {}
+    if isinstance(decision, ModelError):
+        return {}
+    return {"answer": decision.answer.model_dump()}
 
 
 def follow(
@@ -218,10 +221,10 @@ def follow(
 ) -> tuple[list[Grid], tuple[UnfollowedRecord, ...]]:
     """Queue the root cells and the intervals that a review names to be searched next.
 
-    An interval is searched more finely than before.
+    An interval becomes regions in which it is seen more finely than before.
 
     Returns:
-        The regions below the root cells, and the intervals that cannot be followed.
+        The queued regions below the root cells, and the intervals that cannot be searched.
     """
     cells = list(review.explore)
     queued = list[Grid]()
@@ -239,11 +242,11 @@ def follow(
             unfollowed.append(UnfollowedRecord(interval_s=(start_s, end_s), reason=reason))
         regions = list[Grid]()
         for grid in grids:
-            if grid.depth == 1 and grid in waiting:
+            if grid.depth == 1 and grid in waiting:  # a root cell that is still open
                 cells.append(grid.path[0])
             else:
                 regions.append(grid)
-        # Many regions share the score of one interval: a whole cell can consist of k² of them.
+        # The regions of an interval share its score, since one root cell can consist of k² regions.
         frontier.suggest(regions, min(1.0, 2 * workers / max(1, len(regions))))
         queued += regions
     frontier.rank(dict.fromkeys(cells, 1.0))
@@ -253,29 +256,27 @@ def follow(
 def can_change(question: Question, decisions: Sequence[Reply | ModelError], votes: int) -> bool:
     """Return whether another vote, of at most `votes`, can change which decision wins.
 
-    Summaries are not compared, since no two are alike. After a failure no further vote is asked
+    Summaries are not compared, since no two are alike. After a failure, no further vote is asked
     for.
     """
-    if (
-        len(decisions) >= votes
-        or question.kind == "summary"
-        or isinstance(decisions[-1], ModelError)
-    ):
+    if len(decisions) >= votes or question.kind == "summary":
+        return False
+    if isinstance(decisions[-1], ModelError):
         return False
     return 2 * max(support(question, decisions)) <= votes
 
 
 def support(question: Question, decisions: Sequence[Reply | ModelError]) -> list[int]:
-    """Return for each decision how many of them agree with it; 0 for one that failed."""
-    given = list[Answered | None]()
+    """Return for each decision how many agree with it, itself included; 0 if it failed."""
+    answers = list[Answered | None]()
     for each in decisions:
         if isinstance(each, ModelError):
-            given.append(None)
+            answers.append(None)
         else:
-            given.append(prediction(question, read(DecisionReply, each.answer)))
-    counts = [0] * len(given)
-    for place, one in enumerate(given):
-        for other in given:
+            answers.append(prediction(question, read(DecisionReply, each.answer)))
+    counts = [0] * len(answers)
+    for place, one in enumerate(answers):
+        for other in answers:
             if one is not None and other is not None and agree(question, one, other):
                 counts[place] += 1
     return counts

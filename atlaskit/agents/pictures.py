@@ -1,8 +1,8 @@
 """`PictureScout` and `TextScout`: scouts that look at frames without the model that answers.
 
-Both look once at the frames of each film: those that represent its shots, and some at even steps.
-Their findings about a film are cached as one table. A further question about the film reads the
-table, and a folder that has grown costs only its new films.
+Both look once at some frames of each film: those that represent its shots, and others at even
+steps. Their findings about a film are cached as one table. A further question about the film reads
+the table, and if films are added to a folder, only the new ones are looked at.
 
 * `PictureScout` compares frames with the words of a question, by a model of images and text that
   the user supplies. Nothing is shipped or downloaded here.
@@ -35,15 +35,15 @@ from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
 
 MOST_FRAMES = 512
-"""Frames of a film that are looked at, at most."""
+"""The most frames of a film that are looked at."""
 LEAST_STEP_S = 2.0
-"""Seconds between two frames at even steps, at least."""
+"""The fewest seconds between two frames at even steps."""
 WIDTH_PX = 640
-"""Width of a frame that is looked at, at most."""
+"""The largest width of a frame that is looked at."""
 AT_ONCE = 16
 """Frames that are decoded and looked at together."""
 LONGEST_TEXT = 200
-"""Characters of the text of one frame."""
+"""Characters of the text of one frame; the rest is cut off."""
 SEEN = Kind("seen", 1)
 """A scout's findings in a film's frames. Not in the key: where the film lies in a playlist."""
 
@@ -52,7 +52,7 @@ class Embeds(Protocol):
     """A model that embeds pictures and words in one space.
 
     Attributes:
-        name: Its name, which distinguishes it from other models in the cache.
+        name: The name of the model, which distinguishes it from other models in the cache.
     """
 
     name: str
@@ -70,7 +70,7 @@ ReadsText = Callable[[Pixels], Sequence[str]]
 
 @dataclass(frozen=True)
 class PictureScout:
-    """A scout: the cells whose frames are most like the words of the question.
+    """A scout that names the cells whose frames are most like the words of the question.
 
     Args:
         model: The model of images and text, of the form of `Embeds`.
@@ -89,7 +89,7 @@ class PictureScout:
     __name__ = "pictures"
 
     def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
-        """Return a hint about each cell with a frame that stands out."""
+        """Return a hint about each cell with a frame that stands out; see `scouts.standouts`."""
         times_s, values = sight.once("pictures", lambda: self._likeness(sight))
         if not times_s:
             return Hints(note="No frame could be looked at.")
@@ -99,15 +99,17 @@ class PictureScout:
 
     def _likeness(self, sight: Sight) -> tuple[list[float], list[float]]:
         """Return the times of all frames, and the cosine of each with the question."""
-        asked = query_of(sight.question)
-        query = _normed(np.atleast_2d(np.asarray(self.model.words(asked), np.float32)))[0]
+        text = query_of(sight.question)
+        words = np.asarray(self.model.words(text), np.float32)
+        query = _normed(np.atleast_2d(words))[0]
         times_s = list[float]()
         values = list[float]()
         name = f"pictures {self.model.name}"
         for found in _findings(sight.video, name, self._vectors, sight.cache):
             for time_s, vector in found:
+                picture = _normed(np.array([vector], np.float32))[0]
                 times_s.append(time_s)
-                values.append(float(_normed(np.array([vector], np.float32))[0] @ query))
+                values.append(float(picture @ query))
         return times_s, values
 
     def _vectors(self, frames: Sequence[Pixels]) -> list[list[float]]:
@@ -126,7 +128,7 @@ class PictureScout:
 
 @dataclass(frozen=True)
 class TextScout:
-    """A scout: the cells in which text in the picture shares words with the question.
+    """A scout that names the cells in which text in the picture shares words with the question.
 
     Args:
         read: The function that reads a picture; None for RapidOCR.
@@ -185,13 +187,14 @@ def rapidocr() -> ReadsText:
     engine = RapidOCR(params={"Global.log_level": "critical"})
 
     def read(picture: Pixels) -> Sequence[str]:
-        return tuple(engine(picture[:, :, ::-1]).txts or ())
+        bgr = picture[:, :, ::-1]
+        return tuple(engine(bgr).txts or ())
 
     return read
 
 
 def _without_letters(lines: Sequence[Line]) -> list[Line]:
-    """Return lines without lone letters, which are read wherever there are edges and corners."""
+    """Return lines without lone letters, which RapidOCR reads into edges and corners."""
     plain = list[Line]()
     for line in lines:
         words = [word for word in line.text.split() if len(word) > 1 or not word.isascii()]
@@ -200,10 +203,10 @@ def _without_letters(lines: Sequence[Line]) -> list[Line]:
 
 
 def _normed(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors at length 1; zeros stay zeros."""
+    """Return vectors, (n, length), scaled to norm 1; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    shares: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))
-    return shares
+    normed: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))
+    return normed
 
 
 def _hints(
@@ -213,7 +216,7 @@ def _hints(
     scores: Sequence[float],
     reasons: Sequence[str],
 ) -> Hints:
-    """Return the best hint about each cell, with the moment that it is about."""
+    """Return the best hint about each cell; its reason begins with the moment of the frame."""
     best = dict[int, Hint]()
     for time_s, score, why in zip(times_s, scores, reasons, strict=True):
         if not (grid.start_s <= time_s < grid.end_s) or score <= 0:
@@ -227,12 +230,12 @@ def _hints(
 def _findings(
     video: Video, scout: str, learn: Callable[[Sequence[Pixels]], list[Any]], cache: Cache
 ) -> Iterator[list[tuple[float, Any]]]:
-    """Yield the findings of a scout in each film: (second of the video, finding).
+    """Yield the findings of a scout in each film, as (second of the video, finding).
 
     Args:
         video: The video, or a collection of films.
         scout: The name of the scout in the cache.
-        learn: Returns the finding in each of some frames.
+        learn: Returns the finding in each of several frames.
         cache: The cache of the findings.
     """
     films = [(video, 0.0)]
@@ -246,7 +249,7 @@ def _findings(
 def _findings_in_film(
     film: Video, scout: str, learn: Callable[[Sequence[Pixels]], list[Any]], cache: Cache
 ) -> list[tuple[float, Any]]:
-    """Return the findings of a scout in one film: (second of the film, finding)."""
+    """Return the findings of a scout in one film, as (second of the film, finding)."""
 
     def look() -> bytes:
         rows = list[tuple[float, Any]]()
@@ -287,13 +290,16 @@ def _are_rows(entry: bytes) -> bool:
 
 
 def _times(film: Video, cache: Cache) -> list[float]:
-    """Return the seconds of a film at which a scout looks: its shots, and some at even steps."""
+    """Return the seconds of a film at which a scout looks: one in each shot, others at even steps.
+
+    There are at most MOST_FRAMES: half of them at even steps, half for the shots that rank highest.
+    """
     step_s = max(LEAST_STEP_S, 2 * film.duration_s / MOST_FRAMES)
     count = max(1, int(film.duration_s / step_s))
     even_s = [(number + 0.5) * film.duration_s / count for number in range(count)]
     try:
         shots = film.shots_in([(0.0, film.duration_s)], cache)
-    except FrameError:  # even steps are left, and a frame that cannot be read is passed over
+    except FrameError:  # the frames at even steps remain, without unreadable ones
         return even_s
     ranked = sorted(zip(shots.ranks, shots.places_s, strict=True), reverse=True)
     return sorted({*even_s, *(place_s for _, place_s in ranked[: MOST_FRAMES // 2])})

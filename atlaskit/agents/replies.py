@@ -1,9 +1,9 @@
 """Typed replies: one class for each kind of call, with every field that its reply may have.
 
-A schema (`schemas`) is made for one call and lists the values that are legal in it: its cells, its
-labels, the fields that its question needs. Code that reads a reply should not have to ask which
-fields it has. `read` turns a validated answer into one of these classes, in which a field that the
-call did not offer is empty. A field of a schema that its class does not know is an error.
+A schema (`schemas`) is made for one call. It lists the legal cells and labels, and has only the
+fields that the question needs. Code that reads a reply should not have to ask which fields there
+are. So `read` turns a validated answer into one of these classes, in which a field that the schema
+lacks has its default. A field that the class lacks is an error.
 """
 
 from __future__ import annotations
@@ -211,8 +211,8 @@ class VerdictReply(Read):
 
 def _without(labels: Iterable[Label], needed: Iterable[Label]) -> list[str]:
     """Return labels in their order, each once, without those that are needed."""
-    kept = set(needed)
-    return [str(label) for label in dict.fromkeys(labels) if label not in kept]
+    exempt = set(needed)
+    return [str(label) for label in dict.fromkeys(labels) if label not in exempt]
 
 
 R = TypeVar("R", bound=Read)

@@ -1,8 +1,8 @@
-"""`Run`: one run of a system on a question: its calls within the budget, its events, its result.
+"""`Run`: one run of a method on a question, with its calls, its budget, its events and its result.
 
-Video-RLM and all other methods run on it. A call never raises ModelError: the failure is its
-outcome, which the system records and survives. A display gets each event and cannot affect the run:
-it must return at once, and an error in it becomes one line on stderr.
+Video-RLM and all other methods use it. A call never raises ModelError: it returns the error, so
+that the method can record it and go on. A display gets each event and cannot affect the run: it
+must return at once, and an error in it becomes one line on stderr.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Run:
         events: The events, in the order of the trace.
         failure: The last failure, which the result states; empty if there was none.
         refusal: The last failure after which every call must fail; None if there was none.
-        result: What `end` returned; None before.
+        result: The result that `end` returned; None before.
     """
 
     def __init__(
@@ -76,16 +76,18 @@ class Run:
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule.
 
+        The arguments are those of `ask`.
+
         Args:
             on_event: Called with each event; its errors end the run.
             show: Whether to draw the run.
-            (The other arguments are those of `ask`.)
         """
         self.question = as_question(question, choices, kind)
         self.budget = budget
         if budget is not None:
             check_budget(budget)
         store = cache or default_cache()
+        self._store = store
         self.vlm = as_model(vlm, store, is_replay=replay)
         self.video = as_video(video, store)
         self._caution = caution(self.vlm, self.video, self.question)
@@ -103,7 +105,7 @@ class Run:
         self._on_event = on_event
         self._has_warned = False
         if show:
-            self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
+            self._draw(self._open_display)
         # The clock starts here, since opening the video is not part of the run.
         self.meter = Meter(budget or Budget())
         self.frames_before = self.video.frames_decoded
@@ -151,7 +153,7 @@ class Run:
             )
         except ModelError as error:
             outcome = error
-            if error.is_final:  # without reading it: another thread may have set it
+            if error.is_final:  # another thread may set this too; either error will do
                 self.refusal = error
         self.meter.charge(request.role, outcome.usage, now_s() - started_s)
         return outcome
@@ -170,7 +172,7 @@ class Run:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether no call got a reply, and one failed with an error that every call would meet."""
+        """Whether no call got a reply and one failed with an error that every call would meet."""
         return self.refusal is not None and not self.has_reply
 
     @property
@@ -199,9 +201,12 @@ class Run:
         if display is not None:
             self._draw(lambda: display.on_end(self.result))
         if kind is KeyboardInterrupt:
-            kept = sum(not call.failure for call in self.model.calls)
-            replies = "1 reply is" if kept == 1 else f"{kept:,} replies are"
+            count = sum(not call.failure for call in self.model.calls)
+            replies = "1 reply is" if count == 1 else f"{count:,} replies are"
             raise Interrupted(f"stopped; {replies} kept, run it again to go on") from None
+
+    def _open_display(self) -> None:
+        self._display = open_display(self.video, self._store)
 
     def _draw(self, action: Callable[[], None]) -> None:
         """Run an action that must not fail the run; report its first error on stderr."""
@@ -229,24 +234,24 @@ class Run:
         """Record the end of the run, and return its result.
 
         Args:
-            stop: Why it ended.
+            stop: Why the run ended.
             decision: The reply that answers the question; None without an answer.
-            rounds: How many rounds it took.
+            rounds: The number of rounds.
             evidence: The evidence (M+).
             dead_zones: The dead zones (M−).
-            sheet: The evidence as an image; None for one without frames.
+            sheet: The image of the evidence; None for an image with the default look.
         """
         self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
         calls = tuple(self.model.calls)
-        live = sum((call.usage for call in calls if call.live), Usage())
-        answered: Answered | None = None
+        live_usage = sum((call.usage for call in calls if call.live), Usage())
+        answer: Answered | None = None
         reasoning = ""
         if decision is not None:
-            answered = prediction(self.question, read(DecisionReply, decision.answer))
+            answer = prediction(self.question, read(DecisionReply, decision.answer))
             reasoning = decision.answer.reasoning
         self.result = Result(
             question=self.question,
-            prediction=answered,
+            prediction=answer,
             reasoning=reasoning,
             evidence=evidence,
             dead_zones=dead_zones,
@@ -259,8 +264,8 @@ class Run:
             sheet=sheet or Sheet(self.video, evidence, cache=self.cache),
             calls=calls,
             spent=Spent(
-                calls=live.calls,
-                tokens=live.tokens,
+                calls=live_usage.calls,
+                tokens=live_usage.tokens,
                 frames_decoded=self.video.frames_decoded - self.frames_before,
                 decoding_s=self.video.decoding_s - self.decoding_before_s,
                 seconds=self.meter.seconds,
@@ -273,10 +278,10 @@ class Run:
 def open_display(video: Video, cache: Cache) -> RunDisplay:
     """Return a display for a run on a video; its renderings are stored in the cache.
 
-    It is found by its entry point: a run knows nothing of notebooks and terminals.
+    The display is found by its entry point: a run knows nothing of notebooks and terminals.
 
     Raises:
-        InputError: None is registered, or it cannot be imported.
+        InputError: No display is registered, or it cannot be imported.
     """
     name = next(iter(registered(DISPLAYS)), "live")
     display: RunDisplay = load(DISPLAYS, name)(video, cache)
@@ -287,7 +292,7 @@ def prediction(question: Question, decision: DecisionReply) -> Answered:
     """Return the prediction of a decision: a choice's index, interval(s), a number or words.
 
     The ends of an interval are sorted, because no schema can force a model to give the start first.
-    Several intervals are in order of time, and one where they overlap or touch.
+    Several intervals are in order of time; those that overlap or touch are joined.
     """
     if decision.absent:
         return ABSENT
@@ -301,6 +306,6 @@ def prediction(question: Question, decision: DecisionReply) -> Answered:
 
 
 def request_for(model: Model, call: Call) -> Request:
-    """Return the request for a call, in the prompts that the model was trained on, if any."""
+    """Return the request for a call, with the prompts that the model was trained on, if any."""
     words = preset_of(model).words
     return call.request() if words is None else words(call)

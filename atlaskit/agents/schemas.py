@@ -1,8 +1,9 @@
 """The JSON schema of each kind of reply. A schema allows only what is legal in its call.
 
 A schema is a pydantic model (its shape) and the cells or labels that may appear in it. It lists
-only cells that are visible and open, and a server decodes by it: an agent cannot select what it
-cannot see. Fields come in the order in which a model should think: reasoning first, choice last.
+only cells that are visible and open, and a server constrains the reply to it: an agent cannot
+select what it cannot see. Fields come in the order in which a model should think: reasoning first,
+choice last.
 
 Names, fields and docstrings of the answer classes are part of the schemas that reach a model, and
 so of cache keys. This module knows nothing of prompts.
@@ -35,25 +36,25 @@ P = ParamSpec("P")
 LONGEST_TEXT = 3000
 """Characters of free text in a reply; the rest is cut, so that a long text costs no second call."""
 LONGEST_THOUGHT = 1600
-"""Characters of the reasoning of a reply that holds much else."""
+"""Characters of the reasoning in a reply with many other fields."""
 LONGEST_NOTE = 700
-"""Characters of the note on a look, or of what to look for."""
+"""Characters of the note on a look, or of the search task of a plan."""
 LONGEST_LINE = 240
-"""Characters of a description, of which one reply may hold many."""
+"""Characters of a description in a reply that may hold many of them."""
 MOST_ITEMS = 8
-"""Items in one list of cells, evidence or labels to erase."""
+"""The most items in one list of cells, evidence or labels to erase."""
 MOST_CITED = 64
-"""Labels or cells cited in one list."""
+"""The most labels or cells cited in one list."""
 MOST_IN_A_VERDICT = 16
-"""Labels or cells cited in one list of a verdict, which weighs several answers in one reply."""
+"""The most labels or cells cited in one list of a verdict, which may weigh several answers."""
 MOST_INTERVALS = 4
-"""Intervals that one review may name."""
+"""The most intervals that one review may name."""
 MOST_STRETCHES = 8
-"""Stretches that one reply may ask to see next."""
+"""The most stretches that one reply may ask to see next."""
 MOST_KEPT = 16
-"""Frames that one reply may keep."""
+"""The most frames that one reply may keep."""
 MOST_ANSWERED = 16
-"""Intervals that one answer to a when-question may have."""
+"""The most intervals that one answer to a when-question may have."""
 MOST_COUNTED = 10_000
 """The largest answer to a count question."""
 
@@ -115,11 +116,11 @@ class CaptionAnswer(Answer):
 def cached_shape(make: Callable[P, type[BaseModel]]) -> Callable[P, type[BaseModel]]:
     """Cache the shapes that a function makes: there are few, and making one takes milliseconds."""
     cached = lru_cache(maxsize=1024, typed=True)(make)
-    return cached  # type: ignore[return-value]  # its type hides the parameters
+    return cached  # type: ignore[return-value]  # the type of `lru_cache` hides the parameters
 
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
-    """Return the schema of a probe: none to `top` of the open cells, each with a score."""
+    """Return the schema of a probe: up to `top` of the open cells, each with a score."""
     return ParametricSchema(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
 
 
@@ -178,19 +179,20 @@ def review_schema(
 ) -> ParametricSchema:
     """Return the schema of a review (paper §3.2, uncertainty analysis).
 
-    An answer can declare the evidence sufficient only by naming the labels that prove it and what
-    the model looked for that would contradict it.
+    An answer can declare the evidence sufficient only if it names the labels that prove it, and
+    says which contradicting evidence the model looked for.
 
     Args:
         n_choices: How many choices the question has; 0 for a question without choices.
-        duration_s: The video's duration, which bounds the intervals an answer may name.
+        duration_s: The video's duration, which bounds the intervals that an answer may name.
         labels: Labels of the evidence that the review shows.
         open_cells: Root cells that an answer may send workers to.
     """
     values: tuple[tuple[str, Any], ...] = (("labels", labels),)
     if open_cells:
         values += (("cells", open_cells),)
-    return ParametricSchema(_review_shape(n_choices, duration_s, bool(open_cells)), values)
+    shape = _review_shape(n_choices, duration_s, can_explore=bool(open_cells))
+    return ParametricSchema(shape, values)
 
 
 @cached_shape
@@ -246,11 +248,13 @@ def decision_schema(
         kind: The question's kind.
         n_choices: How many choices it has.
         duration_s: The video's duration, which bounds the interval that answers a when-question.
-        frames: The frames an answer can cite: labels of evidence, or indices of cells. If there
-            are none, the schema has no fields for citations.
+        frames: The frames that an answer can cite: labels of evidence, or indices of cells. If
+            there are none, the schema has no fields for citations.
         has_several: Whether a when-question asks for one or more intervals.
     """
-    shape = _decision_shape(kind, n_choices, duration_s, bool(frames), has_several)
+    shape = _decision_shape(
+        kind, n_choices, duration_s, can_cite=bool(frames), has_several=has_several
+    )
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
 
@@ -344,21 +348,21 @@ def verdict_schema(
     """Return the schema of a verdict: the answer, or which stretches to look at next.
 
     Args:
-        question: The question, whose kind and choices the answer has.
+        question: The question, whose kind and choices determine the fields of the answer.
         duration_s: The video's duration.
         frames: The frames that the answer can cite: labels of evidence, or indices of cells.
-        can_look: Whether it may ask for more looks in place of an answer.
+        can_look: Whether the verdict may ask for more looks in place of an answer.
     """
     has_labels = bool(frames) and isinstance(frames[0], str)
     shape = _verdict_shape(
         question.kind,
         len(question.choices),
         duration_s,
-        bool(frames),
-        question.several,
-        has_labels,
-        can_look,
-        question.can_be_absent,
+        can_cite=bool(frames),
+        has_several=question.several,
+        can_erase=has_labels,
+        can_look=can_look,
+        can_be_absent=question.can_be_absent,
     )
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 

@@ -1,4 +1,4 @@
-"""Scouts: cheap signals, made without the model, of where in a video to look first.
+"""Scouts: cheap signals of where in a video to look first, made without the model.
 
 `ak.Search(scouts=)` takes the name "words" (subtitles that share words with the question), or any
 function of this form:
@@ -7,10 +7,10 @@ function of this form:
         "Name the last cells, for a question about the end."
         return Hints({cell.index: Hint(0.6, "near the end") for cell in grid.cells[-3:]})
 
-A scout says which cells of a grid to look at first, and why. It must depend on the sight and the
-grid alone. Its hints are never evidence: they go into prompts, and rank the regions of the root
-grid that the master does not score higher. Reasons hold text of unknown origin, such as subtitle
-lines; in a run they are printable and short.
+A scout returns hints: which cells of a grid to look at first, and why. They must depend only on the
+sight (the scout's inputs) and the grid. Hints are never evidence: they go into prompts, and rank
+the regions of the root grid that the master does not score higher. Their reasons may hold untrusted
+text, such as subtitle lines, and are therefore made printable and short.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ __all__ = ["SCOUTS", "Hint", "Hints", "Scout", "Sight", "words"]
 T = TypeVar("T")
 
 LEAST = 0.5
-"""Least score of a hint that goes into prompts and ranks a region; others are only recorded."""
+"""The lowest score of a hint that goes into prompts and ranks regions; others are only recorded."""
 MOST_TOLD = 8
 """The most hints in one prompt: those with the highest scores."""
 LONGEST_REASON = 300
-"""Characters of a reason."""
+"""Characters of a reason; the rest is cut off."""
 LONGEST_QUOTE = 120
-"""Characters of the text that a reason quotes."""
+"""Characters of the text that a reason quotes; the rest is cut off."""
 SPREADS = 4.0
-"""Typical distances from the median at which a line stands out fully."""
+"""A value stands out fully if it is so many median absolute deviations above the median."""
 ENOUGH_WORDS = 4
-"""Number of shared rare words at which a line has full relevance. Therefore a line that repeats
-the whole question counts no more than one that answers it."""
+"""Number of rare words shared with the question at which a line has full relevance. Therefore a
+line that repeats the whole question counts no more than a line that answers it."""
 NEIGHBOUR = 0.5
-"""Share of its neighbours' scores that a line receives, since sentences span lines."""
+"""Share of the score of a neighbour that a line receives, since sentences span lines."""
 NEAR_S = 2.0
 """The longest gap, in seconds, between two lines of one sentence."""
 STANDS_OUT = 0.15
-"""Relevance above the usual from which a line may stand out fully."""
+"""A value that is less than this above the median never stands out fully."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Hint:
     """A scout's score of one cell, and its reason.
 
     Raises:
-        InputError: If the score is not a number in [0, 1], or the reason is not a text.
+        InputError: The score is not a number in [0, 1], or the reason is not a text.
 
     Examples:
         >>> ak.scouts.Hint(0.8, 'said there: "Goal!"')
@@ -122,12 +122,12 @@ class Sight:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The subtitle lines that the run may use, in one order whatever order they came in."""
+        """The subtitle lines that the run may use, sorted by time and then by text."""
         lines = self.video.subtitles.lines if self.subtitles else ()
         return tuple(sorted(lines, key=lambda line: (line.start_s, line.end_s, line.text)))
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return the value of `make`, which is computed once in a run and serves every grid."""
+        """Return the value of `make`, which is called once in a run for each name."""
         if name not in self._once:
             self._once[name] = make()
         return self._once[name]  # type: ignore[no-any-return]
@@ -150,9 +150,9 @@ class Scout(Protocol):
 def words(sight: Sight, grid: Grid) -> Hints:
     """Name cells whose subtitles share words with the question, the choices and the search task.
 
-    A line counts for the cell in which its middle lies. Words that many lines share weigh little
-    (BM25). The score of a line is how far it stands out above the median, over the root grid's
-    cells, of the best line of each cell. A line proves nothing, and may mislead.
+    A line belongs to the cell in which its middle lies. Words that many lines share weigh little
+    (BM25). A line scores by how far its relevance stands out among the best lines of all cells of
+    the root grid. A line proves nothing, and may mislead.
 
     Examples:
         >>> by_name = ak.Search(scouts=["words"])
@@ -181,7 +181,7 @@ def words(sight: Sight, grid: Grid) -> Hints:
 
 
 class ScoredLine(NamedTuple):
-    """A subtitle line and how far it stands out."""
+    """A subtitle line and how far it stands out, in [0, 1]."""
 
     middle_s: float
     score: float
@@ -189,7 +189,7 @@ class ScoredLine(NamedTuple):
 
 
 def _scored_lines(sight: Sight, root: Grid) -> list[ScoredLine]:
-    """Return the lines in order of their middles, each with how far it stands out in [0, 1]."""
+    """Return the subtitle lines with their scores, in order of their middles."""
     middles_s = [(line.start_s + line.end_s) / 2 for line in sight.lines]
     values = relevance(sight)
     starts_s = [cell.start_s for cell in root.cells]
@@ -204,20 +204,23 @@ def _scored_lines(sight: Sight, root: Grid) -> list[ScoredLine]:
 
 
 class _Text(NamedTuple):
+    """A text in the form that `Index` searches."""
+
     words: str
 
 
 def relevance(sight: Sight, said: Sequence[Line] | None = None) -> list[float]:
     """Return the relevance of each line for the question, in [0, 1].
 
-    It is the line's BM25 score for a query in which each word counts once for the question, once
-    for the choices and once for the search task, as a share of what ENOUGH_WORDS words of one line
-    alone would score. A line also gets a share of the lines right before and after it that score no
-    more: of a sentence that spans two lines, the one that says more stands for both.
+    The query has each word once for the question, once for the choices and once for the search
+    task. The relevance of a line is its BM25 score for this query, divided by the score of
+    ENOUGH_WORDS words that occur in no other line. A line also receives a share of the score of the
+    line before and the line after it, unless that line scores higher: of a sentence that spans two
+    lines, the one that says more stands for both.
 
     Args:
-        sight: The question and the search task, and the subtitle lines.
-        said: Other lines; None means the subtitle lines.
+        sight: The question, the search task and the subtitle lines.
+        said: Other lines, in order of time; None means the subtitle lines.
     """
     lines = sight.lines if said is None else said
     question = sight.question
@@ -233,6 +236,7 @@ def relevance(sight: Sight, said: Sequence[Line] | None = None) -> list[float]:
             spread[at] += NEIGHBOUR * scores[at - 1]
         if scores[at] <= scores[at - 1]:
             spread[at - 1] += NEIGHBOUR * scores[at]
+    # BM25 of a word that occurs once, in one of the lines: its IDF divided by 1 + k1.
     enough = ENOUGH_WORDS * math.log1p((len(lines) - 0.5) / 1.5) / (1 + K1)
     return [round(min(1.0, score / enough), 6) for score in spread]
 
@@ -242,8 +246,8 @@ def standouts(values: Sequence[float], usual: Sequence[float], least: float) -> 
 
     Args:
         values: The values.
-        usual: The values whose median is the level to stand out from; at least one.
-        least: A value that is less above the median never stands out fully.
+        usual: The usual values, at least one.
+        least: A value that is less than this above the median never stands out fully.
     """
     median = statistics.median(usual)
     reach = max(SPREADS * statistics.median(abs(value - median) for value in usual), least)
@@ -266,8 +270,8 @@ class Survey:
 
     scouts: Mapping[str, Scout] = field(default_factory=dict)
     """The scouts by name; none by default."""
-    are_told: bool = True
-    """Whether hints go into prompts. If not, they only rank the frontier."""
+    is_in_prompts: bool = True
+    """Whether hints go into prompts. If not, they only rank the regions of the root grid."""
     sight_of: Callable[[str], Sight] | None = None
     """Returns the inputs of the scouts for a search task."""
     _sights: dict[str, Sight] = field(default_factory=dict, init=False)
@@ -277,7 +281,7 @@ class Survey:
         """Return the hints of each scout about a grid, by the scout's name.
 
         Raises:
-            InputError: If a scout does not return hints about cells of the grid.
+            InputError: A scout does not return hints about cells of the grid.
         """
         if not self.scouts or self.sight_of is None:
             return {}
@@ -302,7 +306,7 @@ class Survey:
         self, search_task: str, grid: Grid, cells: Collection[int]
     ) -> tuple[HintRecord, ...]:
         """Return the hints about some cells for a prompt: at most MOST_TOLD, best first."""
-        if not self.are_told:
+        if not self.is_in_prompts:
             return ()
         about = list[HintRecord]()
         for hints in self.look(search_task, grid).values():
@@ -313,10 +317,14 @@ class Survey:
         return tuple(about[:MOST_TOLD])
 
     def prior(self, search_task: str, region: Grid) -> float:
-        """Return the prior of a region, in [0, 1]: the best hint about it in the grid above."""
+        """Return the prior of a region, in [0, 1]: the best score of a hint about it.
+
+        Scouts give hints about the region as a cell of the grid above it.
+        """
         if not self.scouts:
             return 0.0
-        # A region that is looked at again, between its frames, has the same prior.
+        # A region that is visited again, shifted to show what lies between its frames, has the same
+        # prior.
         region = replace(region, shift=())
         best = 0.0
         for hints in self.look(search_task, region.parent()).values():
@@ -329,7 +337,7 @@ class Survey:
         """Return the scouts as a run's settings record them; nothing if there are none."""
         if not self.scouts:
             return {}
-        return {"scouts": list(self.scouts), "hints_told": self.are_told}
+        return {"scouts": list(self.scouts), "hints_told": self.is_in_prompts}
 
 
 def _records(hints: Hints) -> Iterator[HintRecord]:
@@ -339,10 +347,10 @@ def _records(hints: Hints) -> Iterator[HintRecord]:
 
 
 def checked(name: str, hints: object, grid: Grid) -> Hints:
-    """Return a scout's hints with printable, short reasons.
+    """Check the hints that a scout returned; return them with printable, short reasons.
 
     Raises:
-        InputError: If a scout did not return `Hints` about cells of the grid.
+        InputError: The scout did not return `Hints` about cells of the grid.
     """
     if (
         not isinstance(hints, Hints)
@@ -373,13 +381,14 @@ def checked(name: str, hints: object, grid: Grid) -> Hints:
 
 
 def resolve_scouts(scouts: Iterable[str | Scout]) -> dict[str, Scout]:
-    """Return scouts by their names in results and traces, in the order given.
+    """Return scouts by their names in results and traces, in the given order.
 
     Args:
         scouts: Names in SCOUTS, or functions of a scout's form. A scout given twice counts once.
 
     Raises:
-        InputError: If a value is neither, or two different functions have the same name.
+        InputError: A value is neither a name nor such a function, or two different functions have
+            the same name.
     """
     if isinstance(scouts, str) or not isinstance(scouts, Iterable):
         raise InputError(f'scouts is a list of scouts, such as ("words",); got {scouts!r:.80}.')

@@ -1,4 +1,4 @@
-"""`ask`: answers a question about a video by one run, and returns its result."""
+"""`ask`: answers a question about a video in one run, and returns the result."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Video
 
 MOST_RUNS = 8
-"""The most earlier runs whose findings are quoted: the last ones given."""
+"""The most earlier runs whose findings are quoted; of more, the last ones count."""
 LONGEST_QUESTION = 300
-"""Characters of the question of an earlier run that are quoted."""
+"""Characters that are quoted of the question of an earlier run; the rest is cut off."""
 
 
 def ask(
@@ -61,7 +61,7 @@ def ask(
     frames.
 
     Every reply is cached at once. A run that was killed continues where it stopped when it is
-    started again, and running a finished one again makes no model call.
+    started again. Repeating a finished run makes no model calls.
 
     Args:
         video: The video, its file, or a list of files.
@@ -69,33 +69,33 @@ def ask(
         choices: The possible answers; None for an answer in words.
         vlm: The model that plays the master and the workers, or its name: a hub id or a folder,
             which vLLM serves on this machine, or an address and a name.
-        kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
-            Ask for several intervals by `Question(…, kind="when", several=True)`.
+        kind: The form of the answer: "when", "count" or "summary"; None for a choice or, without
+            `choices`, words. `Question(…, kind="when", several=True)` asks for several intervals.
         search: How the video is searched: "best" (the settings that measured best, as far as the
             model can use them), "paper", or settings of your own, `ak.Search(…)`.
         budget: Limits on calls, tokens and seconds.
         workers: The most regions explored in a round.
         within: The interval [start_s, end_s) in seconds to search; None for the whole video. Times
-            count from the start of the video all the same.
+            in the result still count from the start of the video.
         subtitles: Whether agents get the video's subtitles.
         cache: Where replies and views are stored; None for the default cache. With
-            `cache.refreshing()` the model is asked anew, and its replies replace the stored ones.
-        replay: Never call the model; use the cache alone.
+            `cache.refreshing()` the model is asked again, and its replies replace the stored ones.
+        replay: Whether only the cache may answer: the model is never called.
         on_event: Called with each event as it happens, from the thread in which it happens.
-        show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
-            result does not depend on it, except for the decoded frames counted in `result.spent`.
-        after: Earlier runs about the same video, whose evidence and notes this question may use: a
-            follow-up then costs less. Only a search by looks, such as "best", takes them. Leave it
-            out in benchmarks.
+        show: Whether to draw the run while it happens: in a notebook as a map, in a terminal as one
+            line. The result does not depend on it, except for the decoded frames in `result.spent`.
+        after: Earlier runs about the same video, whose evidence and notes this question may use, so
+            that a follow-up costs less. Only a search by looks, such as "best", takes them. Do not
+            use it in benchmarks.
 
     Warns:
-        ModelWarning: If the model was not taught such a video, or such a question.
+        ModelWarning: The model was not trained for such a video or question.
 
     Raises:
-        InputError: If an argument breaks a rule.
-        Unreachable: If the model never answers. A model that fails later costs steps; the result
-            says so.
-        Unrecorded: If a replay needs a reply that is not in the cache.
+        InputError: An argument breaks a rule.
+        Unreachable: The model never answers. If it fails later, steps are lost, and the result says
+            so.
+        Unrecorded: A replay needs a reply that is not in the cache.
 
     Examples:
         >>> result = ak.ask(video, question, vlm=vlm, budget=ak.Budget(calls=100))
@@ -129,10 +129,10 @@ def ask(
         is_by_looks = settings.traversal == LOOKS
         atlas = Atlas(
             run.video,
-            settings.k or Preset.k,
-            cell_for(vlm, settings.cell),
-            settings.max_depth,
-            fit,
+            k=settings.k or Preset.k,
+            cell=cell_for(vlm, settings.cell),
+            max_depth=settings.max_depth,
+            fit=fit,
             labels="seconds" if is_by_looks else "index",
             subtitles=subtitles,
             sampling=settings.sampling,
@@ -148,7 +148,11 @@ def ask(
         def sight_of(search_task: str) -> Sight:
             return Sight(run.video, run.question, search_task, run.cache, subtitles)
 
-        survey = Survey(resolve_scouts(settings.scouts), preset_of(vlm).words is None, sight_of)
+        survey = Survey(
+            scouts=resolve_scouts(settings.scouts),
+            is_in_prompts=preset_of(vlm).words is None,
+            sight_of=sight_of,
+        )
         recorded = _recorded_settings(settings, atlas, workers, survey)
         earlier = earlier_text(after, run.video) if after else ""
         if earlier and not is_by_looks:
@@ -158,9 +162,11 @@ def ask(
         if within is not None:
             recorded["within"] = [atlas.root.start_s, atlas.root.end_s]
         run.begin("video-rlm", recorded)
+        master = Master(run)
         if is_by_looks:
-            return Looking(Master(run), atlas, settings, workers, survey, earlier).answer()
-        return Loop(Master(run), atlas, settings, workers, survey).answer()
+            looking = Looking(master, atlas, settings, workers, survey=survey, earlier=earlier)
+            return looking.answer()
+        return Loop(master, atlas, settings, workers, survey=survey).answer()
 
 
 def _recorded_settings(
@@ -201,16 +207,16 @@ def _recorded_settings(
 def earlier_text(runs: AnyRun | Sequence[AnyRun], video: Video) -> str:
     """Return the findings of earlier runs about a video, as text for prompts.
 
-    The findings are questions, answers, evidence and notes of looks. With them, the plan of a later
-    question can name a place that an earlier look noted. No part of the video counts as seen
-    because of that, since another question needs another look.
+    The findings are the questions, the evidence and the notes of looks. With them, the plan of a
+    later question can name a place that an earlier look noted. No part of the video counts as seen
+    because of them, since another question needs another look.
 
     Args:
-        runs: Results, traces or saved files, oldest first; or one of them. () gives "".
-        video: The video that is asked about next.
+        runs: Results, traces or saved files, oldest first; or one of these. () gives "".
+        video: The video of the next question.
 
     Raises:
-        InputError: A run is about another video, or a file is no run.
+        InputError: A run is about another video, or a file is not a saved run.
     """
     is_one = isinstance(runs, str | Result | Trace) or not isinstance(runs, Sequence)
     given: Sequence[Any] = [runs] if is_one else list(runs)  # type: ignore[arg-type]
@@ -222,8 +228,8 @@ def earlier_text(runs: AnyRun | Sequence[AnyRun], video: Video) -> str:
                 f"after takes runs about the same video, {video.name}: one of them is about "
                 "another."
             )
-        asked = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
-        rows.append(f"Learned when this was asked before: {json.dumps(asked, ensure_ascii=False)}")
+        text = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
+        rows.append(f"Learned when this was asked before: {json.dumps(text, ensure_ascii=False)}")
         evidence = memory(trace).scratchpad
         if len(evidence):
             rows.append(kept_text(evidence))

@@ -1,7 +1,7 @@
 """`Search`: the settings of a search, the two searches with a name, and the checks on a model.
 
-"paper" is the search of the paper; "best" has the settings that measured best on development seeds
-(see How the search works), as far as a model can use them.
+"paper" is the search of the paper. "best" has the settings that measured best on development seeds
+(see the page "How the search works"), as far as a model can use them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atlaskit.models.protocol import Model
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Named = Literal["paper", "best"]
-"""The names that a search has."""
+"""The names of the two named searches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Search:
     """How Video-RLM searches. `Search()` is the search of the paper.
 
     Raises:
-        InputError: If a value is not one that its setting takes.
+        InputError: A setting has a value that it cannot have.
 
     Examples:
         >>> search = ak.Search(traversal="dfs", min_rounds=2)
@@ -41,54 +41,55 @@ class Search:
     """
 
     k: int | None = None
-    """A grid has k×k cells. None: the number that suits the model (8 if none is known)."""
+    """A grid has k×k cells. None: the number that suits the model (8 for an unknown model)."""
     cell: int | None = None
     """Width and height of a cell in pixels; of a native cell, the longer of the two. None: the size
-    that suits the model (320 if none is known)."""
+    that suits the model (320 for an unknown model)."""
     fit: Fit | None = None
     """How a frame fills its cell: native (the cell has the video's shape, rounded to the model's
     image tokens), contain (a square cell, the frame on grey) or stretch (a square cell, filled).
-    None: the one that suits the model (native if none is known)."""
+    None: the one that suits the model (native for an unknown model)."""
     sampling: Sampling = "midpoint"
-    """Which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the
-    cell, the one that is least like the film around it)."""
+    """Which frame stands for a cell: midpoint, keyframe (fast) or shots (the frame of the shot in
+    the cell that is least like the film around it)."""
     max_depth: int | Literal["auto"] = "auto"
     """How deep workers may go, from 0 (the root grid alone) to D_max; auto is the first depth whose
     cells are shorter than `min_span_s`."""
     min_span_s: float = SUB_SECOND
-    """Seconds below which a cell is not opened. With a smaller number, a video of a minute can be
-    explored, and deeper levels differ."""
+    """A cell that is shorter than this many seconds is not opened. A smaller number gives deeper
+    grids, without which a video of a minute cannot be explored."""
     cells: Cells = "compact"
     """How prompts describe the cells: compact, or one by one (full, as in the paper)."""
     traversal: Literal["auto", "dfs", "bfs", "beam", "looks"] | Strategy = "auto"
-    """Which regions are explored, and how: looks (any stretch as a sheet of its own, then all at
-    the step of the event that is searched for), dfs, bfs, beam, auto (dfs or bfs, the master's
-    choice from the question alone) or, in Python, a function of the form that `ak.strategies`
-    describes."""
+    """Which regions are explored, and how: looks (first the stretches that the model asks for, each
+    on a sheet of its own, then the whole video at a step as long as the event that is searched
+    for), dfs, bfs, beam, auto (dfs or bfs, which the master chooses from the question alone) or, in
+    Python, a function of the form that `ak.strategies` describes."""
     steps: int | None = None
-    """The most calls of a worker in its region. None: the number that suits the model (12 if none
-    is known)."""
+    """The most calls of a worker in its region. None: the number that suits the model (12 for an
+    unknown model)."""
     plateau: int | None = None
-    """A visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no
-    sheet that it had not opened. None: the number that suits the model, or else half of the steps
-    but enough to reach the deepest level."""
+    """A worker's visit ends after so many steps in a row that bring nothing new: no evidence, no
+    marked cell, no newly opened grid. None: the number that suits the model, or else half of the
+    steps, but enough of them to reach the deepest level."""
     min_rounds: int = 1
-    """Rounds before the evidence may count as sufficient. The plan of a search by looks is one."""
+    """Rounds before the evidence may count as sufficient. The plan of a search by looks counts as
+    one."""
     max_rounds: int | None = None
     """The most rounds. None: no limit."""
     look_ahead: bool = True
-    """Whether the next probe runs beside the workers: this saves time, and wastes a call if no
-    round follows."""
+    """Whether the next probe runs at the same time as the workers. This saves time, but wastes a
+    call if no round follows."""
     votes: int | None = 1
-    """The most decisions that are asked for; the answer of the majority counts. Above 1 the model
-    needs a temperature. None: five if the model has a temperature, and one if it has none."""
+    """The most decisions that are asked for; the answer of the majority counts. More than one need
+    a model with a temperature. None: five if the model has a temperature, else one."""
     scouts: Sequence[str | Scout] = ()
-    """Signals other than the model of where to look first: words (subtitles that share words with
-    the question) or, in Python, functions."""
+    """Signals of where to look first that do not come from the model: words (subtitles that share
+    words with the question) or, in Python, functions."""
     threads: int | None = None
-    """Workers that run at the same time; no result depends on it. None: all of a round."""
+    """Workers that run at the same time; no result depends on it. None: all workers of a round."""
     sample: int = 0
-    """Number of the sample, if a model with a temperature is asked several times. Each sample has
+    """The number of this sample, to ask a model with a temperature several times. Each sample has
     its own replies in the cache."""
 
     def __post_init__(self) -> None:
@@ -107,6 +108,7 @@ class Search:
             value = getattr(self, name)
             if value is not None and type(value) is not int:
                 check_whole(name, value)
+        # `Grid` and `Look` check the values. A value that is not given is replaced by a valid one.
         if self.k is not None:
             Grid(0.0, 1.0, self.k)
         if self.max_depth != "auto" and (type(self.max_depth) is not int or self.max_depth < 0):
@@ -122,18 +124,19 @@ class Search:
         Look(cell, fit).check(self.k or 2)
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
-        known = ", ".join(SAMPLINGS)
         if self.sampling not in SAMPLINGS:
+            known = ", ".join(SAMPLINGS)
             raise InputError(f"sampling is one of {known}; got {self.sampling!r:.80}.")
 
     def _check_limits(self) -> None:
-        steps = self.steps
         for name in ("steps", "max_rounds", "threads"):
             value = getattr(self, name)
             if value is not None:
                 check_whole(name, value)
+        steps = self.steps
         if self.plateau is not None:
-            check_whole("plateau", self.plateau, 0 if steps is None else min(1, steps - 1))
+            least = 1 if steps is not None and steps > 1 else 0
+            check_whole("plateau", self.plateau, least)
             if steps is not None and self.plateau >= steps:
                 raise InputError(
                     f"plateau must be less than the {steps} steps of a worker; got {self.plateau}."
@@ -145,9 +148,9 @@ class Search:
             )
 
     def suited_to(self, vlm: Model | str | Callable[..., Model]) -> Search:
-        """Return these settings with the grid and the steps that suit a model where none are given.
+        """Return these settings with the grid and the steps that suit a model, unless they are set.
 
-        `ask` does so by itself. Do it where another model must see the same grids:
+        `ask` does this by itself. Call it if another model must see the same grids:
         `ak.evaluate(cases, vlm=other, search=ak.Search().suited_to(model))`.
 
         Args:
@@ -163,6 +166,7 @@ class Search:
         for name in ("k", "cell", "fit", "steps"):
             if getattr(self, name) is None:
                 suited[name] = getattr(preset, name)
+        # The plateau of a preset belongs to its number of steps.
         if self.plateau is None and suited.get("steps", self.steps) == preset.steps:
             suited["plateau"] = preset.plateau
         return replace(self, **suited)
@@ -172,7 +176,7 @@ class Search:
         """Return the settings of a named search, some of them changed.
 
         Raises:
-            InputError: If no search has that name, or a value is not one that its setting takes.
+            InputError: No search has that name, or a setting has a value that it cannot have.
 
         Examples:
             >>> ak.Search.named("best", sampling="keyframe").traversal
@@ -185,9 +189,9 @@ class Search:
         return f"Search({', '.join(shown)})"
 
     def with_plateau(self, max_depth: int) -> Search:
-        """Return the settings with a plateau, chosen where none was given.
+        """Return the settings with a plateau; if none is set, it is half of the steps.
 
-        It is half of the steps, but enough steps to reach the deepest level.
+        The plateau has at least as many steps as it takes to reach the deepest level.
         """
         if self.plateau is not None or self.steps is None:
             return self
@@ -204,7 +208,7 @@ class Search:
 
 
 VOTES = 5
-"""Votes on the decision if the search does not set them and the model's replies vary."""
+"""Number of votes on the decision if `Search.votes` is None and the model's replies vary."""
 PAPER = Search()
 BEST = Search(
     sampling="shots",
@@ -219,17 +223,17 @@ NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 def resolve_search(
     search: Search | str, vlm: Model | Callable[..., Model], **changes: Any
 ) -> Search:
-    """Return the settings of a search by a model, with the grid and the steps that suit it.
+    """Return the settings with which a model searches, with the grid and the steps that suit it.
 
-    A model that was taught fixed prompts gets the paper's search as "best".
+    For a model that was trained on fixed prompts, "best" is the paper's search.
 
     Args:
         search: The settings, or their name.
-        vlm: The model, or a function that makes one for a world.
+        vlm: The model, or a function that makes a model for a world.
         **changes: Settings to change.
 
     Raises:
-        InputError: If no search has that name, or a setting does not go with the model.
+        InputError: No search has that name, or the model cannot be used with a setting.
     """
     chosen = named_search(search)
     is_taught = preset_of(vlm).words is not None
@@ -249,7 +253,7 @@ def resolve_search(
 
 
 def named_search(search: Search | str) -> Search:
-    """Return settings by their name, or as they are; raise InputError for anything else."""
+    """Return the settings of a named search, or settings as they are; else raise InputError."""
     if isinstance(search, Search):
         return search
     if not isinstance(search, str) or search not in NAMED:
@@ -262,13 +266,13 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
 
     Args:
         vlm: The model that looks at the cells.
-        fit: The user's choice; None for what suits the model.
+        fit: The user's choice; None for the fit that suits the model.
     """
     return fit or preset_of(vlm).fit, family_of(vlm.name).patch
 
 
 def recorded_fit(look: Look) -> dict[str, Any]:
-    """Return the settings of a look as a run records them: the patch only if cells depend on it."""
+    """Return a look's settings as a run records them: the patch only if the cells depend on it."""
     recorded: dict[str, Any] = {"fit": look.fit}
     if look.fit == "native":
         recorded["patch"] = look.patch
@@ -296,7 +300,7 @@ def check_votes(vlm: Any, votes: int) -> None:
 def caution(model: Model, video: Video, question: Question) -> str:
     """Return a warning if the model was not trained for such a video or question, else "".
 
-    Python shows the warning once; each result states it.
+    Python shows the warning once; each result repeats it.
     """
     fault_of = preset_of(model).caution
     fault = "" if fault_of is None else fault_of(video, question)

@@ -1,7 +1,7 @@
 """`transcribe`: makes the subtitles of a video from its sound, by a speech model.
 
-The sound is cut at pauses into chunks of at most half a minute, and many are sent at once. The
-text of a chunk is cached by a hash of its samples, so a second run pays for missing chunks only.
+The sound is cut at pauses into chunks of at most 30 s, and several are sent at once. The text of a
+chunk is cached by a hash of its samples, so a second run pays only for missing chunks.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ from atlaskit.video.video import Video
 PARALLEL = 8
 """Chunks that are sent at once, unless the caller sets another number."""
 MOST_FAILURES = 3
-"""No more chunks are sent after so many failures in a row."""
+"""The number of failures in a row after which no more chunks are sent."""
 SHORTEST_S = 0.01
-"""The shortest line, in seconds, with usable times; a shorter one gets the times of its chunk."""
+"""The shortest line, in seconds, with usable times; a shorter line gets the times of its chunk."""
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remaining}{postfix}]"
+"""Format of the progress bar, in seconds of sound."""
 
 
 def transcribe(
@@ -58,35 +59,36 @@ def transcribe(
 ) -> Subtitles:
     """Return the speech in a video as subtitles, transcribed by a speech model.
 
-    The sound is decoded once, and cut at pauses into chunks of at most 30 s. A chunk in which
-    nothing can be heard is not sent. If some chunks fail, the others are cached: the same call
-    again asks for the missing ones only.
+    The sound is decoded once, and cut at pauses into chunks of at most 30 s. Silent chunks are not
+    sent. If some chunks fail, the others are cached, so that repeating the call asks only for the
+    missing ones.
 
-    Text that the model made up in noise is left out, with a warning: text that repeats itself
-    (compressed more than 2.4 times by zlib), and text that the model itself marks as no speech. A
-    model without times gives one line for each chunk.
+    Text that the model probably invented from noise is left out, with a warning: text that repeats
+    itself (zlib compresses it more than 2.4 times), and text that the model itself marks as no
+    speech. A model that gives no times yields one line for each chunk.
 
     Args:
-        video: A file, an open video, or a list of them, which is one video. A file that the list
-            has several times is transcribed once.
+        video: A file, an open video, or a list of these, which together are one video. A file that
+            occurs several times in the list is transcribed once.
         asr: The speech model.
         language: The language that is spoken, as an ISO 639 code or an English name. It is passed
             to the model, and chooses among several sound tracks. None: the language of `asr`.
-        audio_track: Number of the sound track, from 0. None: by language, or the default one.
-        save: An SRT file to write the lines to, which `open_video` reads as `subtitles`.
-        parallel: How many chunks are sent at once. Only the time it takes depends on it.
-        cache: The cache of transcribed chunks; None for the default one.
+        audio_track: Number of the sound track, from 0. None: the track of the language, or the
+            default track.
+        save: An SRT file to write the lines to, which `open_video` takes as `subtitles`.
+        parallel: The number of chunks that are sent at once; no result depends on it.
+        cache: The cache of transcribed chunks; None for the default cache.
         progress: Whether to show a progress bar.
-        replay: Never call the model.
+        replay: Whether only the cache may answer: the model is never called.
 
     Returns:
-        The lines, in seconds of the video: `open_video(path, subtitles=lines)` shows them.
+        The lines, with times in seconds of the video, for `open_video(path, subtitles=lines)`.
 
     Raises:
         VideoError: The video cannot be opened, or has no sound.
         InputError: An argument is wrong, or `save` cannot be written.
-        ModelError: Some chunks could not be transcribed; the error says from when to when.
-        Unrecorded: In a replay, if a chunk is not in the cache.
+        ModelError: Some chunks could not be transcribed; the error names the times of the first.
+        Unrecorded: A replay needs a chunk that is not in the cache.
 
     Warns:
         SpeechWarning: Some of the text is left out, or no words were heard.
@@ -118,19 +120,20 @@ def transcribe(
     if not len(track):
         warnings.warn(f"{asr.name} heard no words in {opened.name}.", SpeechWarning, stacklevel=2)
     elif save is not None:
-        track.save(
-            save,
-            starts_at_s=0.0 if isinstance(opened, Playlist) else next(iter(sounds.values())).lead_s,
-        )
+        lead_s = 0.0
+        if not isinstance(opened, Playlist):  # subtitles count from the start of the container
+            (sound,) = sounds.values()
+            lead_s = sound.lead_s
+        track.save(save, starts_at_s=lead_s)
     return track
 
 
 def _sounds(video: Video, audio_track: int | None, language: str | None) -> dict[str, Sound]:
-    """Return the sound of each distinct file of a video, by fingerprint.
+    """Return the sound of each distinct file of a video, by its fingerprint.
 
     Raises:
         VideoError: None of the files has sound.
-        InputError: A file does not have the track.
+        InputError: A file does not have the requested track.
     """
     if not isinstance(video, Playlist):
         return {video.fingerprint: video.open_sound(audio_track, language)}
@@ -149,7 +152,7 @@ def _sounds(video: Video, audio_track: int | None, language: str | None) -> dict
 
 
 def _assembled(video: Video, tracks: dict[str, Subtitles]) -> Subtitles:
-    """Return the lines of a video from those of its files."""
+    """Return the lines of a video, joined from the lines of its files."""
     if not isinstance(video, Playlist):
         return tracks.get(video.fingerprint, Subtitles())
     shifted = list[Subtitles]()
@@ -163,7 +166,7 @@ def _assembled(video: Video, tracks: dict[str, Subtitles]) -> Subtitles:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a chunk lies in a file."""
+    """The place of a chunk in a file, in seconds."""
 
     start_s: float
     end_s: float
@@ -176,9 +179,9 @@ class _Place:
 class _Progress:
     """The progress of the transcription of one file."""
 
-    heard: dict[_Place, tuple[Segment, ...]] = field(default_factory=dict)
-    failed: dict[_Place, ModelError | Unrecorded] = field(default_factory=dict)
-    in_a_row: int = 0
+    segments: dict[_Place, tuple[Segment, ...]] = field(default_factory=dict)
+    failures: dict[_Place, ModelError | Unrecorded] = field(default_factory=dict)
+    failures_in_a_row: int = 0
     """Failures since the last success."""
 
 
@@ -197,11 +200,11 @@ class _Listener:
 
     def track(self, sound: Sound) -> Subtitles:
         """Return the lines of a file, on the time axis of its video."""
-        done = self._hear_all(sound)
-        if done.failed:
-            raise self._error(sound, done)
+        progress = self._hear_all(sound)
+        if progress.failures:
+            raise self._error(sound, progress)
         lines = list[SourceLine]()
-        for place, segments in sorted(done.heard.items(), key=_start):
+        for place, segments in sorted(progress.segments.items(), key=_start):
             lines += self._placed(place, segments)
         self._lines += len(lines)
         placement = place_lines(lines, sound.lead_s, sound.duration_s)
@@ -215,6 +218,7 @@ class _Listener:
         if not self._left_out:
             return
         left_out = self._left_out.total()
+        # `_lines` already counts those outside the picture.
         lines = self._lines + left_out - self._left_out["outside the picture"]
         reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
         warnings.warn(
@@ -225,8 +229,8 @@ class _Listener:
         )
 
     def _hear_all(self, sound: Sound) -> _Progress:
-        """Send all chunks of a file, a few at a time, and return the outcome of each."""
-        done = _Progress()
+        """Send the chunks of a file, several at a time, and return their outcomes."""
+        progress = _Progress()
         cancel = threading.Event()
         pending: dict[Future[tuple[Segment, ...]], _Place] = {}
         with ThreadPoolExecutor(self._parallel, thread_name_prefix="atlaskit-speech") as pool:
@@ -238,16 +242,16 @@ class _Listener:
                         continue
                     pending[pool.submit(self._hear, chunk, cancel)] = place
                     while len(pending) >= 2 * self._parallel:
-                        self._collect(pending, done)
-                    if done.in_a_row >= MOST_FAILURES:
+                        self._collect(pending, progress)
+                    if progress.failures_in_a_row >= MOST_FAILURES:
                         break
                 while pending:
-                    self._collect(pending, done)
+                    self._collect(pending, progress)
             except BaseException:
                 cancel.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return done
+        return progress
 
     def _hear(self, chunk: Chunk, cancel: threading.Event) -> tuple[Segment, ...]:
         samples = chunk.samples.astype("<i2").tobytes()
@@ -255,20 +259,22 @@ class _Listener:
             self._asr, samples, chunk.wav(), self._cache, replay=self._replay, cancel=cancel
         )
 
-    def _collect(self, pending: dict[Future[tuple[Segment, ...]], _Place], done: _Progress) -> None:
-        """Wait until a chunk in flight is finished, and move all finished ones to the results."""
+    def _collect(
+        self, pending: dict[Future[tuple[Segment, ...]], _Place], progress: _Progress
+    ) -> None:
+        """Wait until a pending chunk is finished, and move all finished ones to the outcomes."""
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
             place = pending.pop(future)
             try:
-                done.heard[place] = future.result()
-                done.in_a_row = 0
+                progress.segments[place] = future.result()
+                progress.failures_in_a_row = 0
             except (ModelError, Unrecorded) as error:
-                done.failed[place] = error
-                done.in_a_row += 1
+                progress.failures[place] = error
+                progress.failures_in_a_row += 1
             self._bar.update(place.end_s - place.start_s)
 
     def _placed(self, place: _Place, segments: Sequence[Segment]) -> list[SourceLine]:
-        """Return the lines of a chunk, in seconds of the file's clock, cut to the chunk."""
+        """Return the lines of a chunk with their times in the file, cut to the chunk."""
         lines = []
         for segment in segments:
             if segment.is_repetitive:
@@ -292,26 +298,29 @@ class _Listener:
         self._left_out[why] += count
         self._example = self._example or text
 
-    def _error(self, sound: Sound, done: _Progress) -> ModelError | Unrecorded:
-        """Return the error of a file of which some chunks failed: that of the first, in context."""
-        (place, first), *_ = sorted(done.failed.items(), key=_start)
-        count = len(done.failed)
+    def _error(self, sound: Sound, progress: _Progress) -> ModelError | Unrecorded:
+        """Return the error of a file: that of its first failed chunk, with what else happened."""
+        place, first = min(progress.failures.items(), key=_start)
+        count = len(progress.failures)
+        sent = count + len(progress.segments)
         message = (
-            f"{count} of {count + len(done.heard)} chunks of {sound.path.name} that were sent "
-            f"could not be transcribed, the first from {place}: {first} What was heard is in the "
-            "cache: the same call again asks for the missing chunks only."
+            f"{count} of {sent} chunks of {sound.path.name} that were sent could not be "
+            f"transcribed, the first from {place}: {first} What was heard is in the cache: the "
+            "same call again asks for the missing chunks only."
         )
         if isinstance(first, Unrecorded):
             return Unrecorded(message)
         usage = Usage()
-        for error in done.failed.values():
+        for error in progress.failures.values():
             if isinstance(error, ModelError):
                 usage += error.usage
         return type(first)(message, usage)
 
 
 def _start(item: tuple[_Place, object]) -> float:
-    return item[0].start_s
+    """Return the start of a chunk, by which chunks are sorted."""
+    place, _ = item
+    return place.start_s
 
 
 def _clock(time_s: float) -> str:

@@ -1,7 +1,7 @@
 """Facts as prompt text: question, times, grid, cells, subtitle lines, evidence, gaps between
 evidence; and `request`, which joins parts to a request.
 
-The instructions of each call are in `prompts`. Here are only those that several calls share.
+The instructions of each call are in `prompts`. This module has only those that several calls share.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ from atlaskit.video.collection import Collection, Film
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
-"""The most characters of subtitles with which a prompt lists all lines."""
+"""The most characters of subtitles at which a prompt lists all lines."""
 MOST_MATCHING = 1_500
-"""Characters of subtitles in a prompt that cannot list all lines: those that match the question
-best."""
+"""Characters of subtitles in a prompt that does not list all lines, but those that match the
+question best."""
 LEAST_QUOTED = len('"" [0.0–0.0 s]')
-"""Characters that `quote_line` adds to a line's text, at least."""
+"""The fewest characters that `quote_line` adds to the text of a line."""
 FIRST_CELL = "its first cell"
-"""The cell at which a view lists a line that several cells share."""
+"""The cell under which a prompt lists a line that several cells share."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_CUTS = 128
-"""Times of hidden cuts that a prompt lists, beside one for each cell."""
+"""The most times of hidden cuts that a prompt lists, but at least one for each cell with cuts."""
 CUTS = (
     "A cell shows the shot of its stretch that is least like the film around it. A number like +3 "
     "above it means that its stretch holds so many more abrupt changes of the picture, which the "
     "shown shot does not explain; other changes may have no mark."
 )
 MOST_FILMS = 16
-"""Films of a collection that are named for a sheet over a stretch of it."""
+"""The most films of a collection that the description of a view names."""
 MOST_NAME = 60
-"""Characters of the name of a film in a prompt."""
+"""Characters of the name of a film in a prompt; the rest is cut off."""
 HIDDEN = (
     "In seconds, after the number of a cell, the shots between two such changes that it does not "
     "show, and changes that stand alone:"
 )
 MOST_SHORT = 32
-"""Short shots that a prompt lists, the shortest."""
+"""The most short shots that a prompt lists; of more, it lists the shortest."""
 SHORT = (
     "The shown shot, in seconds, of cells where it is shorter than its cell, by marks of the file "
     "that may be off:"
 )
 MOST_GAPS = 8
-"""Gaps between evidence that a prompt lists."""
+"""The most gaps between evidence that a prompt lists."""
 
 ANSWER_FORMS = {
     "open": "Answer in a few words, no more than needed.",
@@ -107,16 +107,16 @@ def request(
     system: str,
     *parts: str | Image,
 ) -> Request:
-    """Return a request; it ends with the form of the reply.
+    """Return a request whose prompt ends with the form of the reply in words.
 
-    The schema is sent as well, for servers that decode by it. The form in words helps a model to
-    plan what it will write, and a model without such decoding has nothing else.
+    The schema is sent as well, for servers that constrain the reply to it. The form in words helps
+    the model to plan its reply, and is all that a model on another server gets.
 
     Args:
         role: Who makes the call.
         step: The purpose of the call.
         schema: The form of the reply.
-        facts: The call, which an oracle reads.
+        facts: The call, which an oracle (a scripted model) reads in place of the messages.
         system: The system message: what the model is and what it sees.
         parts: The parts of the user message: images, facts and the task; empty ones are left out.
     """
@@ -125,9 +125,9 @@ def request(
     return Request(role, step, messages, schema, facts, tokens)
 
 
-def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
-    """Return the first messages of a conversation: the role as system message, then the request."""
-    return Message("system", (role,)), Message("user", parts)
+def brief(system: str, *parts: str | Image) -> tuple[Message, ...]:
+    """Return the first messages of a conversation: the system message, then the user message."""
+    return Message("system", (system,)), Message("user", parts)
 
 
 def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
@@ -140,7 +140,7 @@ def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
 
 
 def action_forms(schema: ParametricSchema) -> dict[str, str]:
-    """Return the form of each action that a step may take, by the word that names it."""
+    """Return the form of each action that a step may take, by the name of the action."""
     shape, kinds = _nodes(schema)
     action = shape["properties"]["action"]
     forms = dict[str, dict[str, Any]]()
@@ -159,7 +159,7 @@ def action_forms(schema: ParametricSchema) -> dict[str, str]:
 
 
 def _nodes(schema: type[BaseModel] | ParametricSchema) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of a reply, and the definitions, cells and labels it refers to."""
+    """Return the JSON Schema of a reply, and the definitions and placeholders that it refers to."""
     if not isinstance(schema, ParametricSchema):
         return shape_schema(schema), shape_schema(schema).get("$defs", {})
     shape = shape_schema(schema.shape)
@@ -173,16 +173,18 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
     """Return the form of a value.
 
     Args:
-        node: Its JSON Schema.
-        known: The definitions, cells and labels that the schema refers to.
-        name: The name of its field.
+        node: The JSON Schema of the value.
+        known: The definitions and placeholders that the schema refers to.
+        name: The name of the field that has the value.
     """
     if "$ref" in node:
         node = known[node["$ref"].rpartition("/")[2]]
     if PLACEHOLDER in node:
         return str(known.get(node[PLACEHOLDER], "<cell>"))
-    if "const" in node or "enum" in node:
-        return "|".join(map(json.dumps, node.get("enum", [node.get("const")])))
+    if "const" in node:
+        return json.dumps(node["const"])
+    if "enum" in node:
+        return "|".join(map(json.dumps, node["enum"]))
     if "anyOf" in node:
         return "\n or ".join(_form(each, known, name) for each in node["anyOf"])
     match node["type"]:
@@ -193,7 +195,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
             return f"{{{', '.join(forms)}}}"
         case "array":
             least = node.get("minItems", 0)
-            count = f" {least} in all" if least == node.get("maxItems", 0) > 1 else ""
+            count = ""
+            if least > 1 and least == node.get("maxItems"):
+                count = f" {least} in all"
             return f"[{_form(node['items'], known, name)}, …{count}]"
         case "string":
             longest = node.get("maxLength", LONGEST_TEXT)
@@ -223,7 +227,7 @@ def span_text(start_s: float, end_s: float) -> str:
 
 
 def grid_intro(view: View) -> str:
-    """Return the description of a view: its size, its interval, its cells' starts and numbers."""
+    """Return the description of a view: its size, its interval, the starts of its cells."""
     grid = view.grid
     where = "stands in its corner"
     if view.look.ruled:
@@ -240,7 +244,8 @@ def grid_intro(view: View) -> str:
 def films_text(view: View) -> str:
     """Return which films of a collection a view shows, and when each starts; "" for other videos.
 
-    Of many films only some are named: where cells stand for several films, the first of each cell.
+    If there are many films, only some are named: the first MOST_FILMS or, if cells begin with
+    films, the film at the start of each cell.
     """
     video = view.video
     grid = view.grid
@@ -260,12 +265,12 @@ def films_text(view: View) -> str:
             rows.append(f"{view.first + cell.index}: {_film_name(film)}, {seconds(cell.start_s)} s")
         shown = film
     if len(films) > grid.size:
-        what = "A cell stands for several films, and shows a frame of one of them."
+        rule = "A cell stands for several films, and shows a frame of one of them."
     else:
-        what = "No cell has parts of two films."
+        rule = "No cell has parts of two films."
     return (
         f"The video is a collection of {len(video.films)} films, of which {len(films)} are here, "
-        f"one after another; seconds count through all of them. {what} After the number of a cell, "
+        f"one after another; seconds count through all of them. {rule} After the number of a cell, "
         f"the film that starts there, or goes on, and its second: {'; '.join(rows)}."
     )
 
@@ -285,8 +290,8 @@ def cells_text(observation: Observation, question: Question) -> str:
 
     If `observation.cells` is "full", it describes every cell, one by one.
 
-    This depends on the view and the question alone, so prompts put it right after the image: calls
-    about one view then begin with the same text.
+    The text depends on the view and the question alone, so prompts put it right after the image:
+    calls about one view then begin with the same text, which servers can cache.
     """
     view = observation.view
     chosen, remark = listed_lines(observation.subtitles, question)
@@ -305,8 +310,8 @@ def cells_text(observation: Observation, question: Question) -> str:
 def cuts_text(view: View) -> str:
     """Return the meaning of the counts above cells, the times of cuts, and the short shots.
 
-    It is "" if there are none. Of cells with many cuts, the first are listed, as many for each as
-    fit.
+    The text is "" if there are none. If there are many cuts, only the first of each cell are
+    listed.
     """
     hidden = view.hidden_cuts
     short = view.short_shots
@@ -330,9 +335,9 @@ def _cuts_row(view: View, cell: int, most: int) -> str:
     places = dict[float, str]()
     for start_s, end_s in view.hidden_shots.get(cell, ()):
         places[start_s] = f"{seconds(start_s)}–{seconds(end_s)}"
-    joined = set(chain.from_iterable(view.hidden_shots.get(cell, ())))
+    edges_s = set(chain.from_iterable(view.hidden_shots.get(cell, ())))
     for cut_s in view.hidden_cuts[cell]:
-        if cut_s not in joined:
+        if cut_s not in edges_s:
             places[cut_s] = seconds(cut_s)
     words = [places[time_s] for time_s in sorted(places)]
     more = ", …" if len(words) > most else ""
@@ -348,18 +353,18 @@ def listed_lines(
 ) -> tuple[tuple[Line, ...], str]:
     """Return the subtitle lines that a prompt lists, in order of time, and a remark on the others.
 
-    The last results are kept, since every probe and review of a long video asks for the same.
+    The last results are cached, since all probes and reviews of a long video ask for the same.
 
     Args:
         lines: The lines.
         question: The question.
-        most: The most characters with which all lines are listed.
-        room: If there are more, the characters for the lines that share most words with the
+        most: The most characters at which all lines are listed.
+        room: If there are more, the characters for those lines that share most words with the
             question.
     """
     if not lines:
         return lines, NO_SUBTITLES
-    # This check is cheap also for very many lines.
+    # This estimate is cheap even for very many lines, which are then not quoted in vain.
     is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
     if is_short and sum(map(len, map(quote_line, lines))) <= most:
         return lines, ""
@@ -382,6 +387,8 @@ def listed_lines(
 
 @dataclass(frozen=True)
 class _Said:
+    """A subtitle line in the form that `Index` searches."""
+
     words: str
 
 
@@ -393,7 +400,7 @@ def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") ->
 
     Args:
         by_cell: The lines, by the index of a cell.
-        cell: The words by which the heading names that cell.
+        cell: The words with which the heading refers to that cell.
     """
     rows = list[str]()
     for index, lines in by_cell.items():
@@ -405,7 +412,7 @@ def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") ->
 
 
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:
-    """Return the row of a cell, where prompts describe the cells one by one."""
+    """Return the row of a cell in a prompt that describes the cells one by one."""
     if cell.index in view.dead:
         content = "searched without findings"
     else:
@@ -424,7 +431,7 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
 
     Args:
         scratchpad: The evidence to list.
-        left_out: How many items of the run's evidence are not in it.
+        left_out: How many further items the run has.
     """
     if not scratchpad.items:
         return "No evidence is kept yet."
@@ -475,13 +482,13 @@ def ranking_request(most: int, cells: Sequence[int]) -> str:
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
-    """Return the longest gaps in order of time; those between two labels go before others."""
+    """Return the gaps in order of time; of too many, those between two labels, then the longest."""
     if not gaps:
         return ""
 
     def rank(gap: Gap) -> tuple[bool, float]:
         is_at_an_end = not (gap.after and gap.before)
-        return is_at_an_end, gap.start_s - gap.end_s
+        return is_at_an_end, gap.start_s - gap.end_s  # the longest first
 
     listed_gaps = sorted(gaps, key=rank)[:MOST_GAPS]
     listed_gaps.sort(key=lambda gap: (gap.start_s, gap.end_s))

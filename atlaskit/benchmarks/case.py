@@ -1,4 +1,4 @@
-"""Questions with their videos, the form in which every dataset is loaded.
+"""Questions with their videos: what the loader of every dataset returns.
 
 * `Case`: one question, a function that opens its video, and the dataset's own columns.
 * `model_for`: the model that answers a case.
@@ -26,28 +26,28 @@ class Case:
 
     question: Question
     video: str
-    """Name of the video. Intervals are clustered by it, since questions about one are dependent."""
+    """Name of the video. Confidence intervals treat the questions about one video as one cluster,
+    since their results are not independent."""
     opened: Callable[[], Video] = field(repr=False, compare=False)
     """Opens the video; picklable, because evaluations may run in other processes."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """The dataset's own columns, such as duration group, level or topic."""
+    """The values of the dataset's own columns, such as duration group, level or topic."""
     world: Any = field(default=None, repr=False, compare=False)
-    """The world that an oracle knows, such as the script of a synthetic video; None for a film.
-
-    A case only carries it, so it may be of any type.
-    """
+    """What an oracle knows of the video, such as the script of a synthetic one; None for a film.
+    This package only passes it on, so it may be of any type."""
 
 
 def model_for(vlm: Model | MakesModel, case: Case) -> Model:
     """Return the model that answers a case.
 
     Args:
-        vlm: A model, or a function that makes one from `case.world`.
+        vlm: A model, or a function that makes a model from `case.world`.
         case: The case to answer.
 
     Raises:
         InputError: `vlm` is a function and the case has no world.
     """
+    # The class of a model has `complete` too, but it makes a model.
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return cast(Model, vlm)
     if case.world is None:
@@ -68,7 +68,7 @@ class Benchmark(Sequence[Case]):
     """Videos that have questions but no file, as the dataset names them."""
     dataset: str = ""
     """Name of the published dataset whose metric applies (`ak.metrics`); "" if there is none. A
-    part of a benchmark may have a name of its own, but has the same dataset."""
+    part of a benchmark has the same `dataset`, even if its `name` differs."""
 
     def where(self, **facts: Any) -> Benchmark:
         """Return the cases with the given facts.
@@ -76,9 +76,9 @@ class Benchmark(Sequence[Case]):
         Example: `where(duration_group=(900, 3600), category="S2O")`.
 
         Args:
-            **facts: For each column, a value or a collection of accepted values. The columns are
-                the keys of `Case.facts`, and "category". A column of several values, such as the
-                types of a question, matches if one of them is accepted.
+            **facts: For each column, the accepted value or a collection of accepted values. The
+                columns are the keys of `Case.facts`, and "category". If a case has several values
+                in a column, such as several types of a question, one accepted value suffices.
 
         Raises:
             InputError: No case has such a column, or no case matches.
@@ -123,7 +123,7 @@ def _matches(case: Case, facts: Mapping[str, Any]) -> bool:
 
 
 def _is_accepted(value: Any, accepted: Any) -> bool:
-    """Return whether a value, or one of the several values of a tuple, is accepted."""
+    """Return whether a value is accepted, or one of its items if it is a tuple."""
     values = value if isinstance(value, tuple) else (value,)
     if isinstance(accepted, Collection) and not isinstance(accepted, str):
         return value in accepted or any(each in accepted for each in values)

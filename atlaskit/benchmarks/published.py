@@ -1,7 +1,7 @@
 """Published results of other systems, for reference lines in figures.
 
-They are never rows of our tables, because they come from other models, prompts and numbers of
-frames. Each names its source.
+These results are never rows of our own tables, because they come from other models, prompts and
+numbers of frames. Each result names its source.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Split = Literal[
     "extremewhen",
     "comet",
 ]
-"""The questions that a published number is about: those of a benchmark, of its longest videos, or
-of these videos concatenated to ten hours."""
+"""The questions that a published number is about: those of a benchmark, those about its long videos
+only, or those about videos that were joined to ten hours."""
 VIDEOATLAS = "Table 1 of the VideoAtlas paper"
 TEN_HOURS = "Table 2 of the VideoAtlas paper"
 DVD = "Deep Video Discovery, arXiv 2505.18079"
 COLLECTED = "a collection of published results, Nov. 2026"
 REPOSTED = "reposted figures of the makers of the models, Nov. 2026"
 SECOND_HAND = (COLLECTED, REPOSTED)
-"""Sources that repeat what others report; nobody compared these numbers with the originals."""
+"""Sources that repeat what others report. We did not compare their numbers with the originals."""
 QWEN = "its model card, Nov. 2026: 2 fps, up to 2,048 frames and 224K tokens of video"
 EXTREMEWHEN = "ExtremeWhenBench, arXiv 2606.12300"
 COMET = "CoMET-Bench, arXiv 2606.15320"
@@ -37,21 +37,21 @@ COMET = "CoMET-Bench, arXiv 2606.15320"
 
 @dataclass(frozen=True)
 class Published:
-    """One number that the authors of a system, or others, report of it."""
+    """One number that somebody reports for a system."""
 
     system: str
     """The system, with its model."""
     split: Split
     score: float
-    """Accuracy, or another `metric`, in [0, 1]."""
+    """Accuracy, or the value of another `metric`, in [0, 1]."""
     source: str
-    """Where the number is from."""
+    """The publication that the number is from."""
     subtitles: bool | None = False
-    """Whether the model got subtitles; None where the source does not say it."""
+    """Whether the model got subtitles; None where the source does not say."""
     tokens: int | None = None
-    """Mean tokens a question, as the source counts them; None where it has none."""
+    """Mean tokens of a question, as the source counts them; None where the source has none."""
     metric: str = "accuracy"
-    """The metric of the score."""
+    """Name of the metric."""
 
     @property
     def is_second_hand(self) -> bool:
@@ -186,8 +186,8 @@ RESULTS: tuple[Published, ...] = (
     ),
     Published("Video-RLM (Gemini-3-Flash)", "videomme-10hr", 0.691, TEN_HOURS, tokens=390_000),
 )
-"""The paper's own rows use LongVideoBench's subtitles, and none on Video-MME. Whether the quoted
-models used subtitles on LongVideoBench, the paper does not say."""
+"""All results. In its own rows, the paper uses subtitles on LongVideoBench and none on Video-MME.
+It does not say whether the models that it quotes used subtitles on LongVideoBench."""
 
 
 def published(split: Split) -> tuple[Published, ...]:

@@ -1,8 +1,8 @@
 """Questions about videos of ten hours (paper §4.1).
 
-* `ten_hour`: puts the video of each case among others, ten hours in all. No file is copied: a
-  variant is a playlist, so it shares cached frames with runs about its parts alone.
-* `standard_and_long`: any dataset in a folder, with its own videos and with ten-hour variants.
+* `ten_hour`: makes a variant of each case, in which the video is among others, ten hours in all. No
+  file is copied: the video of a variant is a playlist, so it shares cached frames with its parts.
+* `standard_and_long`: loads any dataset from a folder, with its own videos and with variants.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from atlaskit.video.video import Video
 
 TEN_HOURS_S = 36_000.0
 OPENING_THREADS = 8
+"""Videos that are opened at the same time."""
 
 
 @dataclass(frozen=True)
 class JoinedVideo:
-    """Videos played one after another, opened on call as one playlist."""
+    """Videos one after another, which a call opens as one playlist."""
 
     parts: tuple[Callable[[], Video], ...]
+    """Functions that open the videos."""
 
     def __call__(self) -> Video:
         """Open each distinct part once and join all parts; their subtitle lines are shifted."""
@@ -54,18 +56,20 @@ def ten_hour(
 
     As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
     question's id; they repeat if there are too few. With the same `among`, a question's variant
-    does not depend on the other questions. A video that is longer than `duration_s` stays alone; so
-    does, with a warning, one beside which no other fits. `positions_s` and the answer of a "when"
-    question move with the video; LongVideoBench's frame indices become positions. A question about
-    "the video" (what comes first, how often) then refers to the whole variant, as in the paper.
+    does not depend on the other questions. A video that is longer than `duration_s` stays alone. So
+    does a video beside which no other fits, with a warning. `positions_s` and the answer of a
+    "when" question move with the video, and LongVideoBench's frame indices become `positions_s`. A
+    question about "the video" (what comes first, how often) then refers to the whole variant, as in
+    the paper.
 
-    `Case.video` still names the source, so that results of one question at several durations can be
-    paired. The facts gain `duration_s`, `offset_s` (where the source starts) and `parts` (number of
-    videos joined). Every video is opened once, to learn its duration.
+    `Case.video` still names the question's own video, so that results of one question at several
+    durations can be paired. The facts gain `duration_s` (of the variant), `offset_s` (where the
+    question's video starts) and `parts` (number of videos joined). Every video is opened once, to
+    read its duration.
 
     Args:
         cases: The questions to move.
-        among: Cases whose videos surround the source; `cases` themselves if None.
+        among: Cases whose videos surround the question's own; `cases` themselves if None.
         seed: Seed of the order.
         duration_s: Longest duration of a variant, in seconds.
         progress: Whether to show a progress bar while videos open.
@@ -85,8 +89,8 @@ def ten_hour(
         raise InputError(
             f"duration_s must be a positive number of seconds; got {duration_s!r:.40}."
         )
-    known = {case.video: case.opened for case in [*own, *(among or ())]}
-    openers = dict(sorted(known.items()))  # by name, so that the order of the cases changes nothing
+    by_name = {case.video: case.opened for case in [*own, *(among or ())]}
+    openers = dict(sorted(by_name.items()))  # so that the order of the cases changes nothing
     videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = list[Case]()
@@ -128,6 +132,7 @@ def ten_hour(
 
 
 def _total_s(lengths: Mapping[str, Fraction], names: Iterable[str]) -> float:
+    """Return the seconds that some videos last together."""
     return float(sum(lengths[name] for name in names))
 
 
@@ -140,11 +145,11 @@ def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dic
 
 
 def _fill(
-    lengths: Mapping[str, Fraction], source: str, duration: Fraction, rng: random.Random
+    lengths: Mapping[str, Fraction], own: str, duration: Fraction, rng: random.Random
 ) -> Iterator[str]:
-    """Yield other videos, shuffled anew in each pass, until none fits beside the source."""
-    left = duration - lengths[source]
-    others = {name: length for name, length in lengths.items() if name != source and length > 0}
+    """Yield other videos, shuffled anew in each pass, until none fits beside a question's own."""
+    left = duration - lengths[own]
+    others = {name: length for name, length in lengths.items() if name != own and length > 0}
     while True:
         fitting = [name for name, length in others.items() if length <= left]
         if not fitting:
@@ -157,7 +162,10 @@ def _fill(
 
 
 def _with_positions(case: Case, video: Video) -> Question:
-    """Return the case's question; turn frame indices in its facts into `positions_s`."""
+    """Return the case's question, with `positions_s` from the frame indices in the facts, if any.
+
+    The indices are LongVideoBench's column "position".
+    """
     frames: Sequence[int] = case.facts.get("position", ())
     if case.question.positions_s or not frames:
         return case.question
@@ -191,11 +199,12 @@ def standard_and_long(
     subtitles: bool = True,
     duration_s: float = TEN_HOURS_S,
 ) -> Benchmark:
-    """Load the dataset in a folder; return each question about its video, and about a variant.
+    """Load the dataset in a folder, each question with its own video and with that of a variant.
 
     Questions without a published answer are left out, because they cannot be scored. The fact
     `length` is "standard" or "long". The fact `duration_s` is the median duration of all standard
-    or all long videos, so that the results lie at two points of a duration axis.
+    or all long videos, so that the results lie at two points of a duration axis. `ten_hour` makes
+    the variants.
 
     Args:
         root: Folder of the dataset.
@@ -207,7 +216,7 @@ def standard_and_long(
 
     Raises:
         InputError: The folder holds the rows of no dataset that has a loader, or of several, or
-            its loader refuses it.
+            the loader raises this error.
 
     Examples:
         >>> both = ak.benchmarks.standard_and_long("data/videomme", duration_s=600)

@@ -36,6 +36,7 @@ _counts_lock = threading.Lock()
 
 
 def _after_fork() -> None:
+    """Replace the lock in a forked process: a thread that held it does not exist there."""
     global _counts_lock
     _counts_lock = threading.Lock()
 
@@ -55,9 +56,9 @@ class Cache:
     Many threads and processes of one host can use one directory. On a network file system each host
     gets a folder of its own.
 
-    `Cache(None)` keeps its entries in memory, for as long as it lives. So does, with a warning, a
-    cache that a forked process opens in a directory that its parent had open: SQLite does not
-    survive a fork.
+    `Cache(None)` keeps its entries in memory for as long as the object exists. If a process opens a
+    directory that its parent had open at the fork, the cache is in memory too, with a warning,
+    because SQLite does not survive a fork.
 
     Examples:
         >>> cache = ak.Cache("cache")
@@ -71,9 +72,9 @@ class Cache:
 
         Args:
             directory: Where the entries are stored, in a folder private to the user; it is created
-                if needed. "auto" is the folder that `ATLASKIT_CACHE` names, or else that of the
-                project, which notebooks and the command line share; `atlaskit cache` names it.
-                None means in memory.
+                if needed. "auto" is the folder that `ATLASKIT_CACHE` names, or else the folder of
+                the project, which notebooks and the command line share; `atlaskit cache` prints
+                its path. None means in memory.
 
         Raises:
             CacheError: The directory cannot be created or written, or belongs to another user or
@@ -108,15 +109,15 @@ class Cache:
         `refreshing`."""
 
     def watched(self) -> Cache:
-        """Return the same cache as an object that records in `touched` the keys that it uses."""
+        """Return a second object for this cache that records the keys it uses in `touched`."""
         watched = copy.copy(self)
         watched.touched = {}
         return watched
 
     def refreshing(self) -> Cache:
-        """Return the same cache as an object with which runs ask the model again, once a request.
+        """Return a second object for this cache, with which a run asks the model again.
 
-        The new replies replace those that the cache holds.
+        Each request is made once. The new replies replace those that the cache holds.
         """
         refreshing = copy.copy(self)
         refreshing.is_refreshing = True
@@ -175,9 +176,10 @@ class Cache:
         Args:
             key: The key.
             make: Returns the bytes. Nothing is stored if it raises, or returns `Transient` bytes.
-            fits: Whether stored bytes are valid; if not, as a cache from elsewhere may hold
-                anything, they are made again.
-            go_on: Called while another caller makes the bytes; True means to make them too.
+            fits: Returns whether stored bytes are valid. Invalid bytes, which a cache from
+                elsewhere may hold, are made again.
+            go_on: Called while another caller makes the bytes. If it returns True, this caller
+                stops waiting and makes them too.
 
         Raises:
             CacheError: The cache cannot be read or written.
@@ -207,6 +209,7 @@ class Cache:
         found: dict[str, bytes] = {}
 
         def find_missing() -> list[str]:
+            """Return the keys without a valid entry; add the other values to `found`."""
             missing = list[str]()
             for key in dict.fromkeys(keys):
                 if key in found:
@@ -238,15 +241,15 @@ class Cache:
         """Return statistics by kind of entry; `pd.DataFrame(cache.stats()).T` is their table.
 
         Returns:
-            By kind: the number of `entries` and their `bytes`; and the `hits` and `misses` of this
-            object, and the entries that it found `corrupt`.
+            For each kind: the number of `entries`, their `bytes`, and how many `hits`, `misses`
+            and `corrupt` entries this object has met.
         """
-        held = totals_by_kind(self._store.entries())
+        totals = totals_by_kind(self._store.entries())
         with _counts_lock:
             counts = {name: dict(counter) for name, counter in self._counts.items()}
         by_kind = dict[str, dict[str, int]]()
-        for kind in sorted({*held, *counts["hits"], *counts["misses"]}):
-            entries, size = held.get(kind, (0, 0))
+        for kind in sorted({*totals, *counts["hits"], *counts["misses"]}):
+            entries, size = totals.get(kind, (0, 0))
             by_kind[kind] = {"entries": entries, "bytes": size}
             for name, counter in counts.items():
                 by_kind[kind][name] = counter.get(kind, 0)
@@ -257,10 +260,11 @@ class Cache:
         return self._store.entries()
 
     def verify(self) -> dict[str, int]:
-        """Read every entry; drop damaged ones, and files that processes left behind when they died.
+        """Read every entry; drop damaged ones, and files that processes left when they died.
 
         Returns:
-            Number of dropped entries by kind. Kind "" counts rows and files that are no entries.
+            Number of dropped entries by kind. The kind "" counts rows and files that are no
+            entries.
         """
         dropped: Counter[str] = Counter({"": self._store.remove_foreign()})
         for entry in self._store.entries():
@@ -279,7 +283,7 @@ class Cache:
         """Remove entries, oldest first.
 
         Args:
-            is_wanted: Returns whether the entry of a key must stay.
+            is_wanted: Returns whether the entry of a key is needed and must stay.
             kinds: Kinds of entries to remove; None means all.
             older_than_s: Minimum age of an entry to remove, in seconds.
             to_bytes: Stop when the remaining entries take no more than this; None means no stop.
@@ -294,10 +298,11 @@ class Cache:
         for entry in entries:
             if to_bytes is not None and left <= to_bytes:
                 break
-            is_selected = (
-                kinds is None or kind_of(entry.key) in kinds
-            ) and entry.stored_s <= before_s
-            if is_selected and not is_wanted(entry.key) and self._store.drop(entry.key):
+            is_of_kind = kinds is None or kind_of(entry.key) in kinds
+            is_old = entry.stored_s <= before_s
+            if not is_of_kind or not is_old or is_wanted(entry.key):
+                continue
+            if self._store.drop(entry.key):  # another process may have dropped the entry
                 removed.append(entry)
                 left -= entry.size
         return totals_by_kind(removed)
@@ -310,7 +315,7 @@ class Cache:
     def digest(self, key: str) -> str | None:
         """Return the digest (hexadecimal) of a key's entry, None if there is none.
 
-        It does not count as a hit or a miss.
+        This counts neither as a hit nor as a miss.
         """
         value = self._find(key)
         if value is None:
@@ -350,7 +355,7 @@ class Cache:
 
 
 def default_cache() -> Cache:
-    """Return the cache that is used wherever no other is given: see `default_place`."""
+    """Return the cache that is used if the caller gives none: see `default_place`."""
     return _open_once(str(default_place().directory.absolute()))
 
 
@@ -360,7 +365,7 @@ def _open_once(directory: str) -> Cache:
 
 
 def _digest(key: str, value: bytes) -> bytes:
-    """Return the hash of a key and its value, so that no entry passes under another key."""
+    """Return the hash of a key and its value: an entry under another key does not match it."""
     return hashlib.blake2b(
         value, digest_size=DIGEST_BYTES, key=hashlib.sha256(key.encode()).digest()
     ).digest()
@@ -386,10 +391,8 @@ class MemoryStore:
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries."""
-        yield from [
-            Entry(key, stored_s, len(value))
-            for key, (value, stored_s) in list(self._values.items())
-        ]
+        for key, (value, stored_s) in list(self._values.items()):
+            yield Entry(key, stored_s, len(value))
 
     def remove_foreign(self) -> int:
         """Return 0: memory holds only entries."""

@@ -1,7 +1,7 @@
 """Files that are read and written whole.
 
-* `write_whole`: writes a file whole or not at all; `check_writable`: whether it could.
-* `read_whole`: reads a regular file of a bounded size; `open_regular` opens one.
+* `write_whole` writes a file whole or not at all; `check_writable` tests whether it could.
+* `read_whole` reads a regular file of a bounded size; `open_regular` opens one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def read_whole(path: str | Path, most: int = limits.FILE) -> bytes:
 
     Args:
         path: The file; a link is followed.
-        most: Bytes that it may have.
+        most: The most bytes that the file may have.
 
     Raises:
-        OSError: It cannot be read, is a device or a pipe (which may have no end, or wait for ever),
-            or is larger.
+        OSError: The file cannot be read, is larger, or is a device or a pipe, of which a read may
+            never end.
     """
     with open_regular(path) as file:
         data = file.read(most + 1)
@@ -38,9 +38,11 @@ def read_whole(path: str | Path, most: int = limits.FILE) -> bytes:
 
 def open_regular(path: str | Path) -> BinaryIO:
     """Open a regular file for reading; raise OSError, without waiting, for anything else."""
-    waits_not = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDONLY
+    flags |= getattr(os, "O_NONBLOCK", 0)  # otherwise opening a pipe waits for a writer
+    flags |= getattr(os, "O_BINARY", 0)  # Windows alone has this flag
     try:
-        descriptor = os.open(path, os.O_RDONLY | waits_not)
+        descriptor = os.open(path, flags)
     except ValueError as error:  # a name with a zero byte
         raise OSError(errno.EINVAL, "its name is no name of a file") from error
     file = os.fdopen(descriptor, "rb")
@@ -53,12 +55,12 @@ def open_regular(path: str | Path) -> BinaryIO:
 def write_whole(path: str | Path, data: str | bytes) -> None:
     """Write a file, so that it holds either all of the data or what it held before.
 
-    The data is written beside the file, which then replaces it. A device or a pipe, such as
-    /dev/stdout, is written as it is.
+    The data goes into a new file in the same folder, which then replaces the old one. A device or a
+    pipe, such as /dev/stdout, is written to directly.
 
     Args:
         path: The file; a link is followed.
-        data: Its content; text is encoded in UTF-8.
+        data: The new content; text is encoded in UTF-8.
 
     Raises:
         OSError: The file cannot be written.
@@ -82,9 +84,9 @@ def write_whole(path: str | Path, data: str | bytes) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError unless `write_whole` can write a file; what is there stays as it is.
+    """Raise OSError unless `write_whole` can write a file; an existing file is not changed.
 
-    Only trying tells whether files can be created in its folder.
+    Whether its folder takes new files is tested by creating one and removing it.
     """
     target = Path(os.path.realpath(path))
     if _is_device(target):
@@ -97,7 +99,7 @@ def check_writable(path: Path) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Return whether a path is neither a file nor a folder, nor free for one."""
+    """Return whether a path exists and is neither a file nor a folder, such as a pipe."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

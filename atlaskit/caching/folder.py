@@ -4,8 +4,8 @@ A notebook in notebooks/ and a command in the folder above it must use one cache
 is paid for once. Therefore a cache belongs to a project, not to the folder in which a process
 happens to start.
 
-A folder of entries (mode 0700) is refused if it belongs to another user or another program, or if
-the process was forked while it was open. Hosts that share a network file system get a folder each.
+A folder of entries has mode 0700. It is refused if it belongs to another user or program, or if it
+was open when this process was forked. Hosts that share a network file system get a folder each.
 This module does not read the database.
 """
 
@@ -25,46 +25,47 @@ from atlaskit.errors import CacheError, CacheWarning
 DATABASE = "cache.db"
 """Name of the database file in a folder of entries."""
 BESIDE = ("streams", "notes")
-"""Folders beside the entries that this version or an earlier one filled: private too."""
+"""Folders beside the entries, filled by this or an earlier version; they are made private too."""
 ANOTHER = "--cache DIRECTORY, ak.Cache(directory) in Python"
-"""How a person names another directory."""
+"""How to name another directory, for error messages."""
 VARIABLE = "ATLASKIT_CACHE"
+"""The environment variable that names the directory of the default cache."""
 NAME = "cache"
+"""Name of the directory of a default cache that no variable names."""
 ROOT_MARKS = ("pyproject.toml", ".git")
 """A folder that holds one of these is the root of a project."""
 
 
 class Place(NamedTuple):
-    """The directory of the default cache, which need not exist, and why it is that one."""
+    """The directory of the default cache, which need not exist, and why it was chosen."""
 
     directory: Path
     why: str
 
 
 def default_place() -> Place:
-    """Return the directory of the environment variable, or that of the project, or `./cache`.
+    """Return the directory that the environment variable names, or else the nearest cache.
 
-    In a project it is the nearest cache that atlaskit made, in the current folder or one above it
-    up to the root of the project; if there is none, it is the one in the root. Elsewhere it is
-    `./cache`, unless atlaskit made one in a folder above it, below the home folder.
+    In a project, folders are searched for a cache that atlaskit made, from the current folder up to
+    the root of the project; if there is none, the place is `cache` in the root. Outside of projects
+    but below the home folder, they are searched up to the home folder, which is left out; if there
+    is no cache, the place is `./cache`. Anywhere else it is `./cache`.
     """
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Place(Path(named).expanduser().absolute(), f"the variable {VARIABLE} names it")
+    path = os.environ.get(VARIABLE)
+    if path:
+        return Place(Path(path).expanduser().absolute(), f"the variable {VARIABLE} names it")
     try:
         here = Path.cwd()
-    except OSError:  # the folder was removed
+    except OSError:  # the current folder was removed
         return Place(Path(NAME), "it is in the current folder")
-    above = _searched(here)
+    folders = _own_folders(here)
     home = _home()
-    root, mark = _root_of_project(above)
+    root, mark = _root_of_project(folders)
     if root is not None:
-        within = above[: above.index(root) + 1]
-    elif home is not None and here.is_relative_to(home):
-        within = above
-    else:
-        within = [here]
-    for folder in within:
+        folders = folders[: folders.index(root) + 1]
+    elif home is None or not here.is_relative_to(home):
+        folders = [here]
+    for folder in folders:
         if is_cache(folder / NAME):
             return Place(
                 folder / NAME, "it is the nearest that atlaskit made, in this folder or above"
@@ -91,10 +92,10 @@ def is_cache(directory: Path) -> bool:
         return False
 
 
-def _searched(here: Path) -> list[Path]:
-    """Return the folders to look in: this one, and those above it as far as they are the user's.
+def _own_folders(here: Path) -> list[Path]:
+    """Return a folder and, as far as they belong to the user, the folders above it, up to home.
 
-    The home folder is not among them, since its cache would then serve everything below it.
+    The home folder is left out, because a cache in it would serve all projects below it.
     """
     home = _home()
     if here == home:
@@ -110,7 +111,7 @@ def _home() -> Path | None:
 
 
 def _is_own(folder: Path) -> bool:
-    """Return whether a folder is the user's: another user could put anything into it."""
+    """Return whether a folder belongs to the user: others could put anything into theirs."""
     try:
         return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
     except OSError:
@@ -119,13 +120,13 @@ def _is_own(folder: Path) -> bool:
 
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2"
-    r"|vboxsf"
-    r"|virtiofs|fuse\..*"
+    r"|vboxsf|virtiofs|fuse\..*"
 )
-"""Types of file systems that hosts or machines share, or that lie over others as mergerfs does:
-SQLite's write-ahead log, which needs shared memory, does not keep a database consistent there."""
+"""Types of file systems that several machines share, or that lie over others, as mergerfs does.
+SQLite's write-ahead log needs shared memory, so it does not keep a database consistent there."""
 
 _opened: set[Path] = set()
+"""Folders that this process has opened."""
 _forked: set[Path] = set()
 """Folders that the parent process had open when it forked this one."""
 
@@ -153,18 +154,19 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     network = network_file_system(directory)
-    folder = directory / (
-        "entries" if network is None else f"entries-of-{platform.node() or 'unnamed'}"
-    )
+    name = "entries"
+    if network is not None:
+        name = f"entries-of-{platform.node() or 'unnamed'}"
+    folder = directory / name
     if os.path.expandvars(folder) != str(folder):  # diskcache expands variables
         raise CacheError(f"{directory} names a variable of the shell: name another directory.")
-    if folder.is_symlink() or (
-        folder.exists() and any(folder.iterdir()) and not (folder / database).exists()
-    ):
+    is_filled = folder.exists() and any(folder.iterdir())
+    if folder.is_symlink() or (is_filled and not (folder / database).exists()):
         raise CacheError(f"{folder} is not atlaskit's: name another directory ({ANOTHER}).")
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
-    for each in (folder, *(directory / name for name in BESIDE)):
+    beside = [directory / each for each in BESIDE]
+    for each in (folder, *beside):
         if each.is_dir() and not each.is_symlink():
             _make_private(each, directory)
     if network and is_new:
@@ -192,9 +194,8 @@ def check_not_forked(folder: Path) -> None:
     if folder in _forked:
         raise Forked(
             f"The cache {folder.parent} was open when this process was forked, which SQLite does "
-            "not allow: start "
-            'processes with multiprocessing.get_context("spawn"), or open the cache only in the '
-            "child processes."
+            'not allow: start processes with multiprocessing.get_context("spawn"), or open the '
+            "cache only in the child processes."
         )
 
 
@@ -217,23 +218,22 @@ def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts"
     Only Linux lists its mounts; elsewhere every directory counts as local.
     """
     try:
-        lines = [
-            line.split(" ")
-            for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines()
-        ]
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     path = directory.resolve()
-    mounted = [(Path(_unescaped(line[1])), line[2]) for line in lines if len(line) > 2]
-    holding = [
-        (len(at.parts), number, type_)
-        for number, (at, type_) in enumerate(mounted)
-        if path.is_relative_to(at)
-    ]
-    if not holding:
-        return None
-    _, _, type_ = max(holding)  # the last of several mounts at one path hides the others
-    return type_ if NETWORK.fullmatch(type_) else None
+    most = 0
+    nearest = ""
+    for line in lines:
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        mount = Path(_unescaped(fields[1]))
+        # The deepest mount counts; of several at one path, the last hides the others.
+        if path.is_relative_to(mount) and len(mount.parts) >= most:
+            most = len(mount.parts)
+            nearest = fields[2]
+    return nearest if NETWORK.fullmatch(nearest) else None
 
 
 def _unescaped(mount: str) -> str:

@@ -2,10 +2,10 @@
 
 A key is the kind, the version of the code that makes the entry, and the hash of the recipe:
 `view:2:…`. The module that makes the entries declares their kind, lists the recipe where it asks
-for a key, and says what it leaves out. All recipes leave out the paths of files, since their
-content decides, as well as the reader and the versions of PyAV, FFmpeg and Pillow that made the
-pixels, since the tests require the same frame at the same time of all of them. So a cache, or a
-recording of a run, serves other machines.
+for a key, and says what it leaves out. No recipe holds the path of a file, because only its content
+matters. No recipe holds the reader or the versions of PyAV, FFmpeg and Pillow, because the tests
+require all of them to give the same frame for a time. Therefore other machines can use a cache, or
+a recording of a run.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Kind:
 
     name: str
     version: int
-    """Raise it when the code makes other entries: old ones are then unused."""
+    """Raise it when the code makes different entries, so that old entries are no longer used."""
     check: Callable[[str, bytes], bool] | None = None
-    """Returns whether bytes from elsewhere can be the entry of a key, or raises ValueError. None:
-    recordings leave this kind out, since it is made again or describes this machine."""
+    """Returns whether bytes from elsewhere can be the entry of a key, or raises ValueError. None if
+    recordings leave this kind out, since its entries can be made again or describe this machine."""
     is_image: bool = False
-    """Whether an entry can be drawn again from the video; others cost calls or describe it."""
+    """Whether an entry is an image, which can be drawn again from the video without model calls."""
 
     def __post_init__(self) -> None:
         assert KINDS.setdefault(self.name, self) is self, f"{self.name} is declared twice"
 
     def key(self, **recipe: Any) -> str:
-        """Return the key of an entry, by what it is made of: values that JSON can hold."""
+        """Return the key of the entry that is made from a recipe: values that JSON can hold."""
         return recipe_key(self.name, self.version, **recipe)
 
 
@@ -59,7 +59,7 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return the value of untrusted JSON, which may be made to exhaust the memory.
+    """Return the value of untrusted JSON, which may have been written to exhaust the memory.
 
     Raises:
         ValueError: It is not JSON in UTF-8, is nested too deeply, or holds too many values.
@@ -68,7 +68,7 @@ def read_json(text: str | bytes) -> Any:
         text = text.decode()
     check_parts(text)
     try:
-        return json.loads(text, parse_constant=int)  # which refuses NaN and Infinity
+        return json.loads(text, parse_constant=int)  # int raises ValueError for NaN and Infinity
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -102,9 +102,9 @@ def kind_of(key: str) -> str:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Return every kind by its name, once the modules that declare kinds are imported.
+    """Import the modules that declare kinds of entries, and return every kind by its name.
 
-    Modules of the kit are imported when they are used, so a kind may not be declared yet.
+    Modules of the kit are imported when they are used, so some kinds may not be declared yet.
     """
     for name in registered(ENTRIES):
         load(ENTRIES, name)
@@ -117,7 +117,7 @@ def known_kind(key: str) -> Kind | None:
 
 
 def is_image(key: str) -> bool:
-    """Return whether the entry of a key can be drawn again from the video."""
+    """Return whether the entry of a key is an image, which can be drawn again from the video."""
     kind = known_kind(key)
     return kind is not None and kind.is_image
 
@@ -129,7 +129,7 @@ def is_recorded(key: str) -> bool:
 
 
 def is_outdated(key: str) -> bool:
-    """Return whether an older version of atlaskit made the entry; this one never looks it up."""
+    """Return whether an older version of atlaskit made the entry, which this one never reads."""
     kind = known_kind(key)
     version = key.split(":")[1]
     return kind is not None and version.isdecimal() and int(version) < kind.version
@@ -141,7 +141,7 @@ def is_valid(key: str, value: bytes) -> bool:
     if kind is None or kind.check is None:
         return False
     try:
-        if not kind.is_image:  # refuses endless numbers and lone surrogates
+        if not kind.is_image:  # this refuses infinite numbers and lone surrogates
             canonical_json(read_json(value)).encode()
         return kind.check(key, value)
     except (ValueError, RecursionError):

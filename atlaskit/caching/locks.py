@@ -1,8 +1,8 @@
-"""`KeyLocks`: locks a key against the other threads and processes, so that exactly one computes it.
+"""`KeyLocks`: locks a key, so that exactly one thread of one process computes its value.
 
-A lock holds a key against the threads of this process, and a byte of a lock file, at an offset that
-the key's hash gives, against the other processes of the host. The kernel releases that byte when
-the process dies. This module knows nothing about the values that callers compute.
+A `threading.Lock` keeps out the other threads of this process. A locked byte of a lock file, at an
+offset that the key's hash gives, keeps out the other processes of the host; the kernel releases
+this byte when the process dies. This module knows nothing about the values that callers compute.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ except ModuleNotFoundError:  # Windows: locks hold between threads only
     fcntl = None  # type: ignore[assignment]
 
 POLL_S = 0.2
-"""Seconds between two checks whether a thread must go on without the key."""
-MIN_SLEEP_S, MAX_SLEEP_S = 0.001, 0.05
-"""Seconds to sleep between two attempts to lock a key that another process holds."""
+"""Seconds between two calls of `go_on` while another thread holds the key."""
+MIN_SLEEP_S = 0.001
+"""Seconds to sleep after the first failed attempt to lock a key that another process holds."""
+MAX_SLEEP_S = 0.05
+"""Each sleep is twice as long as the sleep before it, up to this many seconds."""
 
 _all: WeakSet[KeyLocks] = WeakSet()
 
@@ -46,9 +48,9 @@ class KeyLocks:
         _all.add(self)
 
     def clear(self) -> None:
-        """Forget all holders; a forked process calls it, since their threads do not exist there.
+        """Forget all holders. A forked process calls this, since their threads do not exist in it.
 
-        It does not close the lock file, whose descriptor another file may have taken meanwhile.
+        The lock file is not closed, because its descriptor may belong to another file by now.
         """
         self._file = -1
         self._holders = 0
@@ -84,13 +86,16 @@ class KeyLocks:
             holds = lock.acquire(blocking=False)
             while not holds and not go_on():
                 holds = lock.acquire(timeout=POLL_S)
-            with self._hold_in_file(key, go_on) if holds else ExitStack():
+            if holds:
+                with self._hold_in_file(key, go_on):
+                    yield
+            else:  # the caller goes on without the key
                 yield
         finally:
             if holds:
                 lock.release()
             with self._guard:
-                lock, users = self._held.pop(key, (lock, 1))  # a fork cleared the holders
+                lock, users = self._held.pop(key, (lock, 1))  # none are left after a fork
                 if users > 1:
                     self._held[key] = (lock, users - 1)
 
@@ -99,7 +104,8 @@ class KeyLocks:
         if self._path is None or fcntl is None:
             yield
             return
-        offset = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2
+        digest = hashlib.sha256(key.encode()).digest()
+        offset = int.from_bytes(digest[:8], "big") >> 2  # file offsets have at most 63 bits
         sleep_s = MIN_SLEEP_S
         with self._lock_file(self._path) as file:
             holds = _lock(file, offset)
@@ -115,9 +121,9 @@ class KeyLocks:
 
     @contextmanager
     def _lock_file(self, path: Path) -> Iterator[int]:
-        """Give the descriptor of the lock file; all threads share it.
+        """Yield the descriptor of the lock file. All threads share it, and the last closes it.
 
-        If a process closes any descriptor of a file, it loses all of its locks on that file.
+        A process that closes any descriptor of a file loses all of its locks on that file.
         """
         with self._guard:
             if not self._holders:

@@ -16,12 +16,12 @@ from atlaskit.cli.model import (
     add_model_options,
     add_search_options,
     add_yes_option,
-    asking,
     budget_of,
     changes_of,
     named_model,
     search_of,
     server_notice,
+    with_consent,
 )
 from atlaskit.cli.outputs import IMAGES, TABLES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
@@ -124,6 +124,7 @@ def _add_answer_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_subtitle_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say where the subtitles come from."""
     group.add_argument("--subtitles", metavar="FILE", help=SUBTITLES_HELP)
     add_transcribe_option(group)
     group.add_argument(
@@ -190,7 +191,7 @@ def _add_each_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reply_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is taken from the cache, and from earlier runs."""
+    """Add the options about cached replies and earlier runs."""
     group = parser.add_argument_group("earlier replies")
     exclusive = group.add_mutually_exclusive_group()
     exclusive.add_argument(
@@ -254,7 +255,7 @@ def _ask(options: argparse.Namespace) -> int:
     if options.refresh:
         cache = cache.refreshing()
     video = _opened(options, cache)
-    vlm = asking(as_model(spec, cache, is_replay=options.replay, keep=True), options)
+    vlm = with_consent(as_model(spec, cache, is_replay=options.replay, keep=True), options)
     with server_notice(vlm):
         if options.each is not None:
             return _ask_each(options, video, question, vlm, changes, budget, cache)

@@ -21,9 +21,9 @@ from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_model_options,
     add_yes_option,
-    asking,
     named_model,
     server_notice,
+    with_consent,
 )
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
@@ -83,7 +83,7 @@ def _demo(options: argparse.Namespace) -> int:
         vlm = model_for(partial(guests.load(guests.ORACLES, name), miss=0.0, confuse=0.0), case)
         print("A scripted oracle, not a model, gives the answers (--model asks a model).")
     else:
-        vlm = asking(as_model(spec, cache, keep=True), options)
+        vlm = with_consent(as_model(spec, cache, keep=True), options)
     with server_notice(vlm):
         result = ask(case.opened(), case.question, vlm=vlm, cache=cache, show=True)
     print(result)
@@ -100,19 +100,25 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _questions(name: str, root: Path) -> Sequence[Case]:
-    """Return the questions with choices about one film, which is made on first use."""
+    """Return the questions with choices about one film, which is made on first use.
+
+    Args:
+        name: The benchmark of the film.
+        root: The folder for the film.
+    """
     load: Callable[..., Benchmark] = guests.load(guests.BENCHMARKS, name)
-    size = {"worlds": 1, "minutes": MINUTES}
     accepted = inspect.signature(load).parameters
-    bench = load(root, **{key: size[key] for key in size if key in accepted})
+    size = {"worlds": 1, "minutes": MINUTES}
+    options = {key: value for key, value in size.items() if key in accepted}
+    bench = load(root, **options)
     return [case for case in bench if case.question.kind == "choice"]
 
 
 def _copy_film(case: Case, out: Path) -> Path:
-    """Copy a case's film, and the subtitles beside it, to a folder; return the copy of the film.
+    """Copy a case's film, and the subtitles beside it, to a folder; return the path of the copy.
 
     Raises:
-        InputError: The folder has another film of that name, which would be lost.
+        InputError: The folder has another file of that name, which would be overwritten.
     """
     source = Path(str(getattr(case.opened(), "path", "")))
     film = out / f"film{source.suffix}"
@@ -133,9 +139,9 @@ def _copy_film(case: Case, out: Path) -> Path:
 
 
 def _write_table(cases: Sequence[Case], film: str, path: Path) -> None:
-    """Write questions as a table that `evaluate` reads; a table that is there is kept.
+    """Write questions as a table that `evaluate` reads.
 
-    A person may have added questions to it.
+    An existing table stays as it is, since a person may have added questions to it.
     """
     if path.exists():
         return

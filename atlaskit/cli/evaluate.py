@@ -8,7 +8,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit import guests
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.case import Benchmark, MakesModel
-from atlaskit.benchmarks.datasets import table as own
+from atlaskit.benchmarks.datasets import table as own_questions
 from atlaskit.benchmarks.datasets.layout import find_inside
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
@@ -31,12 +31,12 @@ from atlaskit.cli.model import (
     add_search_options,
     add_total_options,
     agrees,
-    asking,
     budget_of,
     changes_of,
     named_model,
     print_estimates,
     search_of,
+    with_consent,
 )
 from atlaskit.cli.outputs import (
     TABLES,
@@ -145,14 +145,14 @@ def _benchmarks() -> str:
     return f"one of {', '.join(benchmark_names())}"
 
 
-def _check_named(name: str) -> None:
-    """Raise InputError unless a benchmark, or a file, has this name."""
+def _check_questions(name: str) -> None:
+    """Raise InputError unless this is the name of a benchmark or of a file."""
     if name in benchmark_names() or Path(name).is_file():
         return
     shown = printable(name, 120)
     if Path(name).exists():
         raise InputError(f"{shown} is not a file: name {_benchmarks()}, or a table of questions.")
-    if Path(name).suffix.lower() in own.FILES:
+    if Path(name).suffix.lower() in own_questions.FILES:
         raise InputError(no_such_file(Path(name)))
     hint = ""
     for near in difflib.get_close_matches(name, benchmark_names(), 1):
@@ -279,17 +279,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    if options.benchmark is None and options.like is not None:
-        options.benchmark = _of_card(options.like)
-    if options.benchmark is None or (options.model is None and options.oracle is None):
-        raise InputError(
-            "Name questions and a model: atlaskit evaluate QUESTIONS --model MODEL, or --like CARD."
-        )
-    _check_named(options.benchmark)
-    if options.out is None:
-        options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
-        check_outputs(options)
-    tables.check_path(options.out)
+    _complete(options)
     methods = list(dict.fromkeys(options.method))
     if ALL in methods:
         methods = list(METHODS)
@@ -301,7 +291,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     if budget is not None:
         settings["budget"] = budget
     total = budget_of(options, prices, "total_")
-    of_method = _settings_of(methods, settings)
+    settings_by_method = _settings_by_method(methods, settings)
     changes = changes_of(options)
     searching = [name for name in methods if name in SEARCHING]
     if (options.search or changes) and not searching:
@@ -321,24 +311,24 @@ def _evaluate(options: argparse.Namespace) -> int:
             is_replay=settings.get("replay") is True,
             data_parallel=copies_for(options.parallel),
         )
-        vlm = asking(opened, options)
+        vlm = with_consent(opened, options)
     for name in searching:
         if changes:
-            of_method[name]["search"] = search_of(options, vlm, changes)
+            settings_by_method[name]["search"] = search_of(options, vlm, changes)
         elif options.search:
-            of_method[name]["search"] = options.search
+            settings_by_method[name]["search"] = options.search
+    shared = {
+        "vlm": vlm,
+        "prices": prices,
+        "parallel": options.parallel,
+        "cache": cache,
+        "engine": options.engine,
+        "address": options.address,
+        "traces": options.traces,
+    }
     ask: dict[str, Callable[..., pd.DataFrame]] = {}
     for name in methods:
-        how = {
-            "vlm": vlm,
-            "prices": prices,
-            "parallel": options.parallel,
-            "cache": cache,
-            "engine": options.engine,
-            "address": options.address,
-            "traces": options.traces,
-        }
-        ask[name] = partial(evaluate, **{**how, **of_method[name], "method": name})
+        ask[name] = partial(evaluate, **{**shared, **settings_by_method[name], "method": name})
     if options.estimate is not None:
         print_estimates(options, ask, cases, total)
         if not agrees(options):
@@ -346,16 +336,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     line = canonical_json([command_of(options, spec), part, questions_card(cases)])
     spending = Spending(total or Budget(), cache, line)
     earlier = tables.load(options.out) if options.rerun else None
-    found: dict[str, pd.DataFrame] = {}
     try:
-        for name in methods:
-            chosen = cases
-            if earlier is not None:
-                chosen = replace(cases, cases=tuple(failed(earlier, cases, name)))
-            if len(chosen):
-                found[name] = rows_of(
-                    ask[name], chosen, options.out, name, spending, found, earlier
-                )
+        found = _ask_all(ask, cases, options.out, spending, earlier)
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
@@ -368,8 +350,63 @@ def _evaluate(options: argparse.Namespace) -> int:
     return _write(options.out, found, cases, earlier, card)
 
 
+def _complete(options: argparse.Namespace) -> None:
+    """Set the questions and the output that the options leave out, and check both.
+
+    Raises:
+        InputError: No questions or no model are named, or one of the names is wrong.
+    """
+    if options.benchmark is None and options.like is not None:
+        options.benchmark = _questions_of_card(options.like)
+    if options.benchmark is None or (options.model is None and options.oracle is None):
+        raise InputError(
+            "Name questions and a model: atlaskit evaluate QUESTIONS --model MODEL, or --like CARD."
+        )
+    _check_questions(options.benchmark)
+    if options.out is None:
+        options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
+        check_outputs(options)
+    tables.check_path(options.out)
+
+
+def _ask_all(
+    ask: Mapping[str, Callable[..., pd.DataFrame]],
+    cases: Benchmark,
+    out: Path,
+    spending: Spending,
+    earlier: pd.DataFrame | None,
+) -> dict[str, pd.DataFrame]:
+    """Ask the questions with every method, and keep the rows so far in a file beside `out`.
+
+    Args:
+        ask: For each method, the function that asks questions with it.
+        cases: All questions.
+        out: The table that is written when all is done.
+        spending: The limits of all questions together, and what they have taken.
+        earlier: The table whose failed questions alone are asked again; None to ask all.
+
+    Returns:
+        The rows of the questions that were asked, by method.
+
+    Raises:
+        EvaluationStopped: As from `evaluate`; the message says where the rows so far are.
+    """
+    found: dict[str, pd.DataFrame] = {}
+    for name, ask_by_method in ask.items():
+        chosen = cases
+        if earlier is not None:
+            chosen = replace(cases, cases=tuple(failed(earlier, cases, name)))
+        if len(chosen):
+            found[name] = rows_of(ask_by_method, chosen, out, name, spending, found, earlier)
+    return found
+
+
 def _portable(options: argparse.Namespace) -> str:
-    """Return the name of the questions for a card: a table beside the results by its own name."""
+    """Return the name of the questions for a card.
+
+    A table of questions is named by its path from the folder of the results if it lies in that
+    folder, so that the folder can be moved; else by its whole path.
+    """
     name: str = options.benchmark
     folder = options.out.resolve().parent
     if name in benchmark_names():
@@ -389,14 +426,22 @@ def _write(
 ) -> int:
     """Write the table and print its summary; return the exit status.
 
-    If no question was answered, the rows are in the file of the rows so far, and an earlier table
-    stays.
+    If no question was answered, the rows are written to the file of the rows so far instead, so
+    that an earlier table stays.
+
+    Args:
+        out: The table to write.
+        found: The rows of the questions that were asked, by method; empty if none had to be.
+        cases: All questions.
+        earlier: The table whose failed questions were asked again.
+        card: The command and the shard, for the card of the table.
     """
     if not found:
         print(f"{out}: no question failed")
         return 0
-    table = asked = tables.joined(found)
-    table.attrs |= card
+    asked = tables.joined(found)
+    asked.attrs |= card
+    table = asked
     done = f"{len(cases)} questions"
     if earlier is not None:
         done = f"{len(asked)} of {len(cases)} questions asked again"
@@ -420,7 +465,9 @@ def _write(
     return 0
 
 
-def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _settings_by_method(
+    methods: Sequence[str], settings: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
     """Return, for each method, those of the settings that it has.
 
     Raises:
@@ -433,7 +480,7 @@ def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[st
     for name in methods:
         known = set(settings_of(METHODS[name]) or ())
         if name in SEARCHING:
-            known.discard("search")  # this is --search; retrieval has another setting of this name
+            known.discard("search")  # --search sets it; --set sets the "search" of retrieval
         own[name] = {key: value for key, value in settings.items() if key in known}
         for key in own[name]:
             unknown.pop(key, None)
@@ -464,9 +511,9 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
-    """Return the dataset's own metric as text, or why there is none.
+    """Return the dataset's own metric as text, or the reason why it cannot be computed.
 
-    A missing metric is no error, since the questions are answered and the table is written.
+    That is no error, since the questions are answered and the table is written.
     """
     try:
         official = metrics.official(table, cases)
@@ -480,7 +527,11 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments for a loader; raise InputError for an option that it does not have."""
+    """Return the arguments for the function that loads a benchmark.
+
+    Raises:
+        InputError: The function has no such option, or needs `--root`.
+    """
     name = options.benchmark
     parameters = inspect.signature(load).parameters
     own_options = [
@@ -507,11 +558,12 @@ def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dic
     return loading
 
 
-def _of_card(like: Mapping[str, Any]) -> str | None:
-    """Return the questions that a card names.
+def _questions_of_card(like: Mapping[str, Any]) -> str | None:
+    """Return the benchmark or the table that a card names; None if it names neither.
 
     Raises:
-        InputError: It names a table outside its own folder: a card may be somebody else's.
+        InputError: The card names a table outside its own folder. A card may come from a stranger,
+            and must not choose which files are read.
     """
     name = like.get("benchmark")
     if name is None or name in benchmark_names():
@@ -533,13 +585,13 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     elif name in benchmark_names():
         load = guests.load(guests.BENCHMARKS, name)
     else:
-        load = partial(own.table, name)
+        load = partial(own_questions.table, name)
     loading = _loading(load, options)
-    with ExitStack() as stack:
-        bad = stack.enter_context(skip_bad()) if options.skip_bad else []
-        found = whole = load(**loading)
+    with skip_bad() if options.skip_bad else nullcontext(list[str]()) as bad:
+        whole = load(**loading)
     for sentence in bad:
         print(f"left out: {sentence}", file=sys.stderr)
+    found = whole
     if options.where:
         conditions = dict[str, tuple[Any, ...]]()
         for column, *values in options.where:
@@ -556,7 +608,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
 
 
 def _oracle(options: argparse.Namespace) -> MakesModel:
-    """Return the maker of the oracle of a benchmark; raise InputError if there is none."""
+    """Return the function that makes the benchmark's oracle; raise InputError if there is none."""
     if options.benchmark not in guests.registered(guests.ORACLES):
         raise InputError(f"No oracle comes with {options.benchmark}; pass --model.")
     if options.hours is not None:

@@ -130,14 +130,24 @@ def _browse(options: argparse.Namespace) -> int:
 def _serve(
     make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace
 ) -> int:
-    """Serve a page until Ctrl-C; it gets a new widget whenever it is loaded."""
+    """Serve a page until Ctrl-C.
+
+    Args:
+        make: Makes a new widget each time the page is loaded.
+        page: The name of the page, "explorer" or "runtable".
+        title: The title of the page.
+        options: The options of the command.
+
+    Raises:
+        InputError: The web server is not installed, or `make` raises it.
+    """
     try:
         from atlaskit.viz.widgets.standalone import serve
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("tornado"):
             raise
         raise InputError(missing("A page in a browser", "tornado>=6.4")) from error
-    make()  # raises the error for a wrong file or setting here, not in the page
+    make()  # an error for a wrong file or setting is raised here, not in the page
     with ExitStack() as until_stopped:
         try:
             serve(
@@ -187,6 +197,9 @@ def _explorer(
         explorer = GridExplorer(video, vlm=vlm, cache=cache, **given)
     else:
         explorer = GridExplorer(video, vlm=vlm, cache=cache)
+        trace = trace_of(options.result)
+        explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
+        explorer.marks = Marks.of(open_run(trace, video, cache))
     if len(options.video) == 1:  # the page shows a command of `ask`, which takes one file
         words = list[str]()
         if options.subtitles is not None:
@@ -194,21 +207,20 @@ def _explorer(
         if options.cache != default_place().directory:
             words += ["--cache", str(options.cache)]
         spec = named_model(options)
-        explorer.command = options.video[0], words, "" if spec is None else str(spec)
-    if options.result is not None:
-        trace = trace_of(options.result)
-        explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
-        explorer.marks = Marks.of(open_run(trace, video, cache))
+        model = "" if spec is None else str(spec)
+        explorer.command = options.video[0], words, model
     return explorer
 
 
 def _announce(is_quiet: bool, until_stopped: ExitStack, address: str) -> None:
+    """Print the address of a page, and open it in a browser unless `is_quiet`."""
     print(f"The page is at {address}\nCtrl-C ends it.", flush=True)
     if is_quiet:
         return
     from atlaskit.viz.widgets.standalone import private_page
 
-    # Other users can read a browser's arguments.
+    # Other users of this machine can read the arguments of a browser, so the secret address is not
+    # among them: the browser opens a private file that leads to it.
     page = until_stopped.enter_context(private_page(address))
-    # In a thread: a browser in the terminal would keep the server from answering it.
+    # A browser in the terminal blocks its thread, and the server must go on to answer it.
     Thread(target=webbrowser.open, args=[page], daemon=True).start()

@@ -63,23 +63,26 @@ def add_model_options(
 def named_model(options: argparse.Namespace) -> ModelSpec | None:
     """Return the model that the options name; None without `--model`.
 
-    One word may hold all of them, as `make` passes it: `--model "URL NAME --no-thinking"`.
+    One word may hold the name and the client's options too, as `make` passes them: `--model "URL
+    NAME --no-thinking"`.
 
     Raises:
-        InputError: If the options name no model, or options of a client stand alone.
+        InputError: If the word is no model, or there are options of a client but no model.
     """
     if not options.model:
-        for option, how in OPTIONS.items():
-            if getattr(options, how.get("dest", option[2:].replace("-", "_"))) is not None:
+        for option, arguments in OPTIONS.items():
+            dest = arguments.get("dest", option[2:].replace("-", "_"))
+            if getattr(options, dest) is not None:
                 raise InputError(f"{option} is an option of a model: name the model with --model.")
         return None
     if len(options.model) > 1:
         return spec_of(options)
     spec = ModelSpec.parse(options.model[0])
-    own = spec_of(argparse.Namespace(**{**vars(options), "model": [spec.model]}))
-    for each in fields(ModelSpec)[2:]:
-        value = getattr(own, each.name)
-        if value is not None:
+    # Options of the command itself win over those in the word.
+    given = spec_of(argparse.Namespace(**{**vars(options), "model": [spec.model]}))
+    for each in fields(ModelSpec):
+        value = getattr(given, each.name)
+        if each.name not in ("model", "name") and value is not None:
             spec = replace(spec, **{each.name: value})
     return spec
 
@@ -96,15 +99,19 @@ def add_yes_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def asking(vlm: Model, options: argparse.Namespace) -> Model:
-    """Return a model that asks the user before it starts a server here, unless `--yes` is given."""
+def with_consent(vlm: Model, options: argparse.Namespace) -> Model:
+    """Let a model ask the user before it starts a server here, unless `--yes` is given.
+
+    Returns:
+        The same model.
+    """
     if isinstance(vlm, Server) and not options.yes:
         vlm.agree = _agree
     return vlm
 
 
 def _agree(notices: Sequence[str]) -> None:
-    """Tell the user what starting a server takes, and ask.
+    """Tell the user what starting a server takes, and ask whether to go on.
 
     Raises:
         InputError: If the answer is no, or nobody can be asked.
@@ -133,10 +140,10 @@ def server_notice(vlm: Model | None) -> Iterator[None]:
 
 
 def joined_words(arguments: Sequence[str]) -> list[str]:
-    """Return a command's arguments with `--model NAME` as one word, unless it is an address.
+    """Return a command's arguments, with `--model NAME` joined to `--model=NAME`.
 
-    Only an address is followed by a second word. So the command's other arguments may follow a
-    model on this machine: `--model NAME match.mp4 "Who wins?"`.
+    After an address, `--model` takes a second word, so it stays as it is. After any other name the
+    next word is an argument of the command: `--model NAME match.mp4 "Who wins?"`.
     """
     joined = list[str]()
     rest = list(arguments)
@@ -156,19 +163,23 @@ LIMITS: dict[str, Callable[[str], Any]] = {
     "usd": positive,
     "seconds": duration_of,
 }
-"""The limits of a budget that have an option, and what reads each."""
+"""The limits of a budget that have an option, each with the function that parses its value."""
 UNITS = {"calls": "model calls", "tokens": "tokens", "usd": "US dollars", "seconds": "seconds"}
 
 
 def add_budget_options(parser: argparse._ActionsContainer, calls: int | None = None) -> None:
-    """Add the limits of a question, and `--prices`; `calls` is the default of `--calls`."""
-    for limit, read in LIMITS.items():
+    """Add the limits of a question, and `--prices`.
+
+    Args:
+        parser: The parser, or a group of it.
+        calls: The default of `--calls`; None for no limit.
+    """
+    for limit, parse in LIMITS.items():
         text = f"the most {UNITS[limit]} that a question may take"
-        if limit == "calls" and calls is not None:
-            text += f" (default {calls})"
-            parser.add_argument("--calls", type=read, default=calls, metavar="N", help=text)
-        else:
-            parser.add_argument(f"--{limit}", type=read, metavar="N", help=text)
+        default = calls if limit == "calls" else None
+        if default is not None:
+            text += f" (default {default})"
+        parser.add_argument(f"--{limit}", type=parse, default=default, metavar="N", help=text)
     parser.add_argument(
         "--prices",
         metavar="PRICES",
@@ -178,10 +189,10 @@ def add_budget_options(parser: argparse._ActionsContainer, calls: int | None = N
 
 def add_total_options(parser: argparse._ActionsContainer) -> None:
     """Add the limits of all questions together, `--estimate` and `--yes`."""
-    for limit, read in LIMITS.items():
+    for limit, parse in LIMITS.items():
         parser.add_argument(
             f"--total-{limit}",
-            type=read,
+            type=parse,
             metavar="N",
             help=(
                 f"the most {UNITS[limit]} that all questions may take; the same command with a "
@@ -237,14 +248,20 @@ def print_estimates(
     cases: Benchmark,
     total: Budget | None,
 ) -> dict[str, pd.DataFrame]:
-    """Ask some questions, print what all of them will take, and return the rows by method.
+    """Ask a sample of questions, and print what all of them are expected to take.
 
     Args:
         options: Those of `add_total_options`, and `parallel`.
-        ask: By the name of a method: the function that asks cases with it.
+        ask: For each method, the function that asks questions with it.
         cases: All questions.
-        total: The limits of all questions together. The questions that are asked here count again
-            in the run, which finds them in the cache.
+        total: The limits of all questions together. The sample counts towards them once more in the
+            run, although it then comes from the cache.
+
+    Returns:
+        The rows of the sample, by method.
+
+    Raises:
+        InputError: `--estimate` is larger than the number of questions.
     """
     if not 1 <= options.estimate <= len(cases):
         raise InputError(
@@ -267,7 +284,7 @@ def print_estimates(
 
 
 def agrees(options: argparse.Namespace) -> bool:
-    """Return whether the user goes on after an estimate: `--yes`, or the answer to one question."""
+    """Return whether to go on after an estimate: with `--yes`, or if the user says so."""
     if options.yes:
         return True
     if not sys.stdin.isatty():
@@ -360,14 +377,14 @@ def add_search_options(parser: argparse._ActionsContainer, without: Collection[s
     for each in fields(Search):
         if each.name in without:
             continue
-        read: Callable[[str], Any] = _setting
-        shown = "VALUE"
+        parse: Callable[[str], Any] = _value_of
+        metavar = "VALUE"
         if isinstance(each.default, tuple):
-            read = _settings
-            shown = "NAME,NAME"
+            parse = _names_in
+            metavar = "NAME,NAME"
         elif isinstance(each.default, bool):
-            shown = "yes|no"
-        add_setting(parser, each.name, "", type=read, metavar=shown, default=argparse.SUPPRESS)
+            metavar = "yes|no"
+        add_setting(parser, each.name, "", type=parse, metavar=metavar, default=argparse.SUPPRESS)
 
 
 def add_setting(
@@ -378,11 +395,11 @@ def add_setting(
     Args:
         parser: The parser, or a group of it.
         name: The setting, a key of SETTINGS.
-        shown_default: The default that the help shows; "" for that of SETTINGS.
-        how: Arguments of `add_argument`.
+        shown_default: The default that the help shows; "" for the one in SETTINGS.
+        **how: Arguments of `add_argument`.
     """
-    text, usual = SETTINGS[name]
-    default = shown_default or usual
+    text, usual_default = SETTINGS[name]
+    default = shown_default or usual_default
     if default:
         text += f" (default: {default})"
     parser.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
@@ -394,25 +411,32 @@ def changes_of(options: argparse.Namespace) -> dict[str, Any]:
     for each in fields(Search):
         if each.name in options:
             given[each.name] = getattr(options, each.name)
-    replace(named_search(options.search or "best"), **given)  # before anybody waits for a model
+    # Raise the error for a wrong value now, before a model is started.
+    replace(named_search(options.search or "best"), **given)
     return given
 
 
 def search_of(
     options: argparse.Namespace, vlm: Model | Callable[..., Model], changes: dict[str, Any]
 ) -> Search:
-    """Return the search that options name, by a model, with the settings that they give."""
+    """Return the search that `--search` names, resolved for a model, with changed settings.
+
+    Args:
+        options: The options of the command.
+        vlm: The model, or the function that makes it.
+        changes: The settings from `changes_of`.
+    """
     return resolve_search(options.search or "best", vlm, **changes)
 
 
-def _setting(text: str) -> Any:
-    """Return the value that a word gives: one of WORDS, a number, or the word itself."""
-    for read in (WORDS.__getitem__, int, float):
+def _value_of(text: str) -> Any:
+    """Return the value of a setting: one of WORDS, a number, or the text itself."""
+    for parse in (WORDS.__getitem__, int, float):
         with suppress(KeyError, ValueError):
-            return read(text)
+            return parse(text)
     return text
 
 
-def _settings(text: str) -> tuple[str, ...]:
-    """Return the names that a word gives, separated by commas; "none" gives none."""
+def _names_in(text: str) -> tuple[str, ...]:
+    """Return names that commas separate; () for "none"."""
     return () if text == "none" else tuple(text.split(","))

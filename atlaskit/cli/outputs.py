@@ -1,4 +1,4 @@
-"""Reads the words of a command line, and checks what a command will write.
+"""Parse the values of options, and check the outputs of a command before it runs.
 
 A command that pays for model calls for an hour must not find at its end that the folder of its
 result does not exist. So each output is declared by `add_output`, and `main` checks all of them
@@ -26,14 +26,14 @@ TABLES = (".csv", ".parquet")
 
 
 def path_of(text: str) -> Path:
-    """Return a word of the command line as a path; an empty word names no file."""
+    """Parse a path, which must not be empty."""
     if not text:
         raise argparse.ArgumentTypeError("must name a file or a folder; got an empty text")
     return Path(text)
 
 
 def count(text: str) -> int:
-    """Return a word of the command line as a whole number from 1."""
+    """Parse a whole number from 1."""
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(
             f"must be a whole number from 1; got {printable(text, 40)}"
@@ -42,7 +42,7 @@ def count(text: str) -> int:
 
 
 def positive(text: str) -> float:
-    """Return a word of the command line as a number above 0."""
+    """Parse a number above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -53,7 +53,7 @@ def positive(text: str) -> float:
 
 
 def part_of(text: str) -> tuple[int, int]:
-    """Return a word of the command line such as 3/8, the third part of eight."""
+    """Parse the number of a part, from 1, and the number of parts: 3/8 is the third of eight."""
     number, _, of = text.partition("/")
     if not (number.isdecimal() and of.isdecimal()):
         raise argparse.ArgumentTypeError(
@@ -63,7 +63,7 @@ def part_of(text: str) -> tuple[int, int]:
 
 
 def seconds_of(text: str) -> float:
-    """Return a time as a person types it, such as 65, 1:05 or 1m5s, in seconds."""
+    """Parse a time such as 65, 1:05 or 1m5s, in seconds."""
     try:
         return checked_time(text)
     except InputError as error:
@@ -71,7 +71,7 @@ def seconds_of(text: str) -> float:
 
 
 def duration_of(text: str) -> float:
-    """Return a duration as a person types it, in seconds; it is above 0."""
+    """Parse a duration such as 65, 1:05 or 1m5s, in seconds; it must be above 0."""
     seconds = seconds_of(text)
     if not seconds:
         raise argparse.ArgumentTypeError(f"must be above 0 seconds; got {printable(text, 40)}")
@@ -83,8 +83,9 @@ class Output:
     """One option or argument that names a file, or a folder, to write."""
 
     option: str
-    """As it is typed: `--save`, or the name of an argument."""
+    """The option as it is typed, such as `--save`, or the name of an argument."""
     dest: str
+    """The attribute of the parsed options that holds the path."""
     suffixes: Sequence[str] = ()
     """The endings that the name of the file may have; empty for a folder."""
     makes_folder: bool = False
@@ -106,26 +107,32 @@ class Output:
                 f"{self.option} {shown} cannot be written: {reason(error)}."
             ) from error
 
-    def _check_place(self, path: Path, named: str) -> None:
-        """Raise InputError or OSError unless there is a place for the output."""
+    def _check_place(self, path: Path, subject: str) -> None:
+        """Raise InputError or OSError unless the file can be created in its folder.
+
+        Args:
+            path: The file or folder to write.
+            subject: The option and the path, which begin an error's sentence.
+        """
         if self.suffixes and path.is_dir():
-            raise InputError(f"{named} is a folder: name a file in it.")
+            raise InputError(f"{subject} is a folder: name a file in it.")
         if not self.suffixes and path.exists() and not path.is_dir():
-            raise InputError(f"{named} is a file: name a folder.")
+            raise InputError(f"{subject} is a file: name a folder.")
         folder = path.absolute()
         if self.suffixes:
             folder = folder.parent
+        # Missing folders will be created in the nearest one that exists.
         while self.makes_folder and not folder.exists():
             folder = folder.parent
         if not folder.exists():
-            raise InputError(f"{named} cannot be written: there is no such folder.")
+            raise InputError(f"{subject} cannot be written: there is no such folder.")
         if not folder.is_dir():
             shown = printable(str(folder), 200)
-            raise InputError(f"{named} cannot be written: there is no folder {shown}.")
+            raise InputError(f"{subject} cannot be written: there is no folder {shown}.")
         if self.suffixes and path.parent.exists():
             check_writable(path)
         else:
-            check_writable(folder / "x")
+            check_writable(folder / "x")  # a file of any name
 
 
 def add_output(
@@ -136,14 +143,15 @@ def add_output(
     makes_folder: bool = False,
     **more: Any,
 ) -> None:
-    """Add an option or argument that names a file to write; a folder, if there are no suffixes.
+    """Add an option or argument that names a file to write, or a folder.
 
     Args:
         parser: The parser, or a group of it.
         name: The option or argument.
-        suffixes: The endings that the name of the file may have.
-        makes_folder: Whether the command creates a missing folder.
-        more: Arguments of `add_argument`.
+        suffixes: The endings that the name of the file may have; empty for a folder.
+        makes_folder: Whether the command creates the missing folder of a file; a folder is always
+            created.
+        **more: Arguments of `add_argument`.
     """
     action = parser.add_argument(name, type=path_of, **more)
     output = Output(name, action.dest, suffixes, makes_folder or not suffixes)
@@ -178,7 +186,7 @@ def _is_same_file(path: Path, other: str) -> bool:
 
 
 def shown_table(table: pd.DataFrame, **how: Any) -> str:
-    """Return a table as text for a terminal, which only displays the texts of strangers in it.
+    """Return a table as text for a terminal, without control characters from the cells.
 
     Args:
         table: The table.

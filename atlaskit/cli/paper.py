@@ -24,10 +24,10 @@ from atlaskit.cli.model import (
     add_model_options,
     add_total_options,
     agrees,
-    asking,
     budget_of,
     named_model,
     print_estimates,
+    with_consent,
 )
 from atlaskit.cli.outputs import add_output, count, part_of, path_of, positive, shown_table
 from atlaskit.cli.tables import command_of, rows_of
@@ -60,6 +60,7 @@ VIDEO_RLM = "video-rlm"
 ROWS = (UNIFORM, CAPTIONS, VIDEO_RLM)
 """The methods of the paper's tables that need only one model."""
 FRAMES = 160
+"""Frames of uniform sampling in the paper's tables."""
 SETTINGS: dict[str, dict[str, Any]] = {
     UNIFORM: {"frames": FRAMES, "size": 320},
     VIDEO_RLM: {"search": PAPER},
@@ -157,28 +158,33 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
 @dataclass
 class _Table:
-    """One table of the paper: its questions, the methods of its rows, and the rows so far."""
+    """One table of the paper: a row for each method, which is made from the answers to questions.
+
+    The answers of each row are a table of `atlaskit evaluate` in a file of its own.
+    """
 
     options: argparse.Namespace
     name: str
+    """The number of the table: "table-1" or "table-2"."""
     split: str
+    """The questions by name, such as "videomme-long"."""
     cases: Benchmark
     command: dict[str, Any]
     """The command on the card of each row, for `atlaskit evaluate --like`."""
     ask: dict[str, Callable[..., pd.DataFrame]]
-    """By the name of a row: the function that asks its questions."""
+    """For each row by name, the function that asks the questions."""
     part: dict[str, Any] = field(default_factory=dict)
     """The shard on the card of each row; empty without `--shard`."""
     found: dict[str, pd.DataFrame] = field(default_factory=dict)
     """The answers so far, by the name of the row."""
 
     @property
-    def home(self) -> Path:
-        """The path with which the names of its files begin."""
+    def stem(self) -> Path:
+        """The path with which the names of the table's files begin."""
         return cast(Path, self.options.out) / f"{self.name}-{self.split}"
 
     def estimate(self, total: Budget) -> None:
-        """Print the expected cost of each row, from some of the questions."""
+        """Print the expected cost of each row, from a sample of the questions."""
         print(f"\n{self.name}, {self.split}")
         rows = print_estimates(self.options, self.ask, self.cases, total)
         more, _ = self.equal_tokens(rows)
@@ -191,17 +197,24 @@ class _Table:
         more, wanted = self.equal_tokens(self.found)
         for name, ask in more.items():
             self.row(name, ask, spending)
-            most = frames_near(wanted)["frames"]
-            if wanted > most:
+            frames = frames_near(wanted)["frames"]
+            if wanted > frames:
                 print(
                     f"For as many tokens as the search took, uniform would need {wanted:,} "
-                    f"frames; a request holds {most:,}."
+                    f"frames; a request holds {frames:,}."
                 )
 
     def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending) -> None:
-        """Ask the questions of one row; `atlaskit browse` can follow the file of its answers."""
+        """Ask the questions of one row, and save the answers.
+
+        Args:
+            name: The method, for instance "uniform", or the method and its frames, "uniform, 320
+                frames".
+            ask: The function that asks the questions.
+            spending: The limits of all questions together, and what they have taken.
+        """
         suffix = name.replace(", ", "-").replace(" ", "-")
-        path = self.home.with_name(f"{self.home.name}-{suffix}.csv")
+        path = self.stem.with_name(f"{self.stem.name}-{suffix}.csv")
         earlier = None
         cases = self.cases
         method = name.partition(",")[0]
@@ -215,11 +228,11 @@ class _Table:
         rows = rows_of(ask, cases, path, method, spending, earlier=earlier)
         command: dict[str, Any] = {**self.command, "method": [method]}
         if isinstance(ask, partial) and "frames" in ask.keywords:
-            command["settings"] = [
-                [key, str(ask.keywords[key])]
-                for key in ("frames", "size", "per_image")
-                if key in ask.keywords
-            ]
+            settings = list[list[str]]()
+            for key in ("frames", "size", "per_image"):
+                if key in ask.keywords:
+                    settings.append([key, str(ask.keywords[key])])
+            command["settings"] = settings
         if method == VIDEO_RLM:
             command["search"] = "paper"
         rows.attrs["command"] = command
@@ -233,21 +246,25 @@ class _Table:
     def equal_tokens(
         self, found: dict[str, pd.DataFrame]
     ) -> tuple[dict[str, Callable[..., pd.DataFrame]], int]:
-        """Return a further row: uniform frames for as many tokens as the search took.
+        """Return a further row, in which uniform sampling takes as many tokens as the search.
+
+        Args:
+            found: The answers of the other rows, by name.
 
         Returns:
-            The function that asks the row, by its name, and the number of frames that would take as
-            many tokens. Without one of the two methods there is no row.
+            The function that asks the questions of the row, by its name, and the number of frames
+            that take as many tokens; ({}, 0) unless both methods have rows.
         """
         tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
         if not tokens.get(UNIFORM) or not tokens.get(VIDEO_RLM):
             return {}, 0
         wanted = round(FRAMES * tokens[VIDEO_RLM] / tokens[UNIFORM])
-        more = frames_near(wanted)
-        return {f"{UNIFORM}, {more['frames']} frames": partial(self.ask[UNIFORM], **more)}, wanted
+        settings = frames_near(wanted)
+        name = f"{UNIFORM}, {settings['frames']} frames"
+        return {name: partial(self.ask[UNIFORM], **settings)}, wanted
 
     def write(self) -> None:
-        """Write the table, beside the published rows, and print it."""
+        """Write the table with the published rows below ours, and the costs; print both."""
         import pandas as pd
 
         to = UNIFORM if UNIFORM in self.found else next(iter(self.found))
@@ -257,30 +274,40 @@ class _Table:
         )
         rows = [vars(each) for each in published(cast(Split, self.split))]
         theirs = pd.DataFrame(rows).drop(columns="split")
-        shown = [
-            *("system", "questions", "score", "low", "high"),
-            *("difference", "difference_low", "difference_high", "p"),
-            *("tokens", "failed", "subtitles", "source"),
+        columns = [
+            "system",
+            "questions",
+            "score",
+            "low",
+            "high",
+            "difference",
+            "difference_low",
+            "difference_high",
+            "p",
+            "tokens",
+            "failed",
+            "subtitles",
+            "source",
         ]
-        whole = pd.concat([ours, theirs], ignore_index=True)[shown]
-        whole.to_csv(self.home.with_suffix(".csv"), index=False)
+        whole = pd.concat([ours, theirs], ignore_index=True)[columns]
+        whole.to_csv(self.stem.with_suffix(".csv"), index=False)
         print(
-            f"\n{self.name}, {self.split}: {self.home}.csv, and {self.home}-*.csv, the rows of "
+            f"\n{self.name}, {self.split}: {self.stem}.csv, and {self.stem}-*.csv, the rows of "
             "each system with cards."
         )
         print(f"Differences are those to {to}, question by question.")
         print(shown_table(whole, index=False, na_rep="", float_format="{:,.3g}".format))
         costs = pd.DataFrame(
-            [{"system": name, **cost_of(rows)} for name, rows in self.found.items()]
+            [{"system": name, **cost_of(answers)} for name, answers in self.found.items()]
         )
-        path = self.home.with_name(f"{self.home.name}-costs.csv")
+        path = self.stem.with_name(f"{self.stem.name}-costs.csv")
         costs.to_csv(path, index=False)
         print(f"\nWhat a question costs, with its share of what is paid once a video: {path}")
         print(shown_table(costs.set_index("system").T, na_rep="", float_format="{:,.4g}".format))
 
 
 def _paper(options: argparse.Namespace) -> int:
-    name = dataset_in(options.data).load.__name__  # a loader has the name of its key in DATASETS
+    name = dataset_in(options.data).load.__name__  # which is its key in DATASETS
     if name not in PROTOCOL:
         raise InputError(f"The paper asks {' and '.join(PROTOCOL)}; {options.data} holds {name}.")
     spec = named_model(options)
@@ -297,8 +324,9 @@ def _paper(options: argparse.Namespace) -> int:
         asked, part = shard(asked, *options.shard)
     prices = None if options.prices is None else read_prices(options.prices)
     total = budget_of(options, prices, "total_")
+    vlm = as_model(spec, cache, data_parallel=copies_for(options.parallel))
     how: dict[str, Any] = {
-        "vlm": asking(as_model(spec, cache, data_parallel=copies_for(options.parallel)), options),
+        "vlm": with_consent(vlm, options),
         "cache": cache,
         "prices": prices,
         "parallel": options.parallel,
@@ -316,21 +344,28 @@ def _paper(options: argparse.Namespace) -> int:
     command["where"] = [[column, str(value)] for column, value in where.items()]
     if not has_subtitles:
         command["no_subtitles"] = True
-    paper_tables = []
+    hidden_cases = ten_hour(
+        asked,
+        among=dataset,
+        seed=options.seed,
+        duration_s=3600 * options.hours,
+        progress=True,
+    )
+    paper_tables = list[_Table]()
     for table, suffix in TABLES:
-        cases = asked
-        own = dict(command)
+        own_command = dict(command)
         if suffix == "long":
-            own.pop("hours", None)
-        else:
-            cases = ten_hour(
-                asked,
-                among=dataset,
-                seed=options.seed,
-                duration_s=3600 * options.hours,
-                progress=True,
-            )
-        paper_tables.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
+            own_command.pop("hours", None)
+        paper_table = _Table(
+            options=options,
+            name=table,
+            split=f"{name}-{suffix}",
+            cases=asked if suffix == "long" else hidden_cases,
+            command=own_command,
+            ask=ask,
+            part=part,
+        )
+        paper_tables.append(paper_table)
     line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])
     spending = Spending(total or Budget(), cache, line)
     try:
@@ -354,7 +389,8 @@ def _paper(options: argparse.Namespace) -> int:
             "asks them again.",
             file=sys.stderr,
         )
-    return max(_figures(options, str(spec)), int(failures > 0))
+    status = _figures(options, str(spec))
+    return 1 if failures else status
 
 
 def _figures(options: argparse.Namespace, model: str) -> int:
@@ -376,7 +412,11 @@ def _failures(rows: pd.DataFrame) -> int:
 
 
 def frames_near(wanted: int) -> dict[str, int]:
-    """Return how many frames to show, in all and in one image: at most what a request can hold."""
+    """Return the settings of uniform sampling for about `wanted` frames in full images.
+
+    Few frames are shown as 16 an image, many as 64 an image. There are at most as many images as a
+    request can hold.
+    """
     per_image = 16 if wanted <= 16 * MOST_IMAGES else 64
     images = min(max(1, round(wanted / per_image)), MOST_IMAGES)
     return {"frames": images * per_image, "per_image": per_image}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from atlaskit.cli.model import add_yes_option, asking, model_names
+from atlaskit.cli.model import add_yes_option, model_names, with_consent
 from atlaskit.cli.outputs import count, positive
 from atlaskit.environment.tiles import sheet_size
 from atlaskit.errors import InputError, printable
@@ -20,7 +20,7 @@ PAPER = (
     "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 "
     '--vllm="--max-model-len 131072"'
 )
-"""Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
+"""Serves the paper's model on four GPUs of 80 GB; docs/models.md explains the options."""
 
 
 def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,7 +84,7 @@ def _copies(word: str) -> Copies:
 
 
 def _stop(model: str | None) -> int:
-    """Stop the kept servers of a model, or all of them."""
+    """Stop the servers that earlier commands left running, of one model or of all."""
     running = list(all_kept())
     whose = ""
     if model is not None:
@@ -123,7 +123,7 @@ def _serve(options: argparse.Namespace) -> int:
         data_parallel=options.data_parallel,
         arguments=arguments,
     )
-    asking(server, options)
+    with_consent(server, options)
     try:
         with server as vlm:
             if not server.is_ours:

@@ -1,6 +1,4 @@
-"""`atlaskit transcribe`: write the subtitles of a video from its sound; and `--transcribe` of other
-commands.
-"""
+"""`atlaskit transcribe`, and `--transcribe` of other commands: write subtitles from the sound."""
 
 from __future__ import annotations
 
@@ -96,9 +94,12 @@ def add_transcribe_option(parser: argparse._ActionsContainer) -> None:
 
 
 def with_transcript(video: Video, options: argparse.Namespace, cache: Cache) -> Video:
-    """Return a video, with the lines of the speech model that `--transcribe` names, if any.
+    """Let the speech model that `--transcribe` names, if any, write the subtitles of a video.
 
-    The lines are also saved as an SRT file, and its path is printed.
+    They are also saved as an SRT file, whose path is printed.
+
+    Returns:
+        The same video.
     """
     if options.transcribe:
         video.subtitles = _transcribed(
@@ -129,15 +130,19 @@ def _transcribe(options: argparse.Namespace) -> int:
 
 
 def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Subtitles:
-    """Transcribe a video, save the lines, and print where.
+    """Transcribe a video, save the lines as an SRT file, and print its path.
 
-    Without `out`, the model is part of the file's name, so no subtitle file of the video's own is
-    replaced.
+    Args:
+        video: The video.
+        asr: The speech model.
+        out: The file; None for one in the current folder. Its name contains the model's name, so
+            that it replaces no subtitle file of the video.
+        **options: Arguments of `transcribe`.
     """
     stem = Path(video.name).stem
     model = re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]
     written = out or Path(f"{stem}.{model}.srt")
-    Output("--transcribe", "", SRT).check(written)  # --out is checked by now
+    Output("--transcribe", "", SRT).check(written)  # `main` checks only --out
     lines = transcribe(video, asr, save=written, **options)
     if len(lines):
         print(f"{written}: {len(lines)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)

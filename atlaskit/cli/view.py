@@ -86,17 +86,17 @@ def add_grid_options(
 
     Args:
         parser: The parser.
-        defaults: The options, each with its default as the help shows it. With others than
-            GRID_DEFAULTS, the command gets None for an option that is not given.
+        defaults: The options, each with its default as the help shows it. If they are not
+            GRID_DEFAULTS, an option that is not given is None.
     """
-    kinds: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "k": {"type": count, "metavar": "N"},
         "cell": {"type": count, "metavar": "PIXELS"},
         "fit": {"choices": get_args(Fit)},
         "sampling": {"choices": SAMPLINGS},
     }
     for name, default in defaults.items():
-        add_setting(parser, name, default, **kinds[name])
+        add_setting(parser, name, default, **arguments[name])
     if defaults is GRID_DEFAULTS:
         parser.set_defaults(k=8, cell=320, fit="native", sampling="shots")
     add_cache_option(parser)
@@ -109,18 +109,17 @@ SUBTITLES_HELP = (
 
 
 def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> Video:
-    """Open a video, or several as one, with the subtitles that are given.
-
-    Without any, the file beside a video is read, as players do, and a notice is printed.
+    """Open a video, or several as one, with its subtitles.
 
     Args:
-        video: What to open.
-        given: A subtitle file, "embedded", "none", or None for the one beside the video.
+        video: A file, several files that are one video, or a folder, pattern or table of films.
+        given: A subtitle file, "embedded", "none", or None. With None, the subtitle file beside the
+            video is read, as players do, and a notice is printed.
         **more: Arguments of `open_video`.
     """
     if given is not None:
         return open_video(video, None if given == "none" else given, **more)
-    if isinstance(video, str) and is_several(video):  # each of them has the file beside it
+    if isinstance(video, str) and is_several(video):  # open_video reads the file beside each film
         return open_video(video, **more)
     found: list[Path | None]
     if isinstance(video, str):
@@ -145,8 +144,15 @@ def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> V
 def _view(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     video = with_transcript(open_video(options.video), options, cache)
-    how = {"fit": options.fit, "labels": "time", "sampling": options.sampling, "cache": cache}
-    atlas = Atlas(video, options.k, options.cell, **how)
+    atlas = Atlas(
+        video,
+        k=options.k,
+        cell=options.cell,
+        fit=options.fit,
+        labels="time",
+        sampling=options.sampling,
+        cache=cache,
+    )
     state = atlas.start()
     for word in options.open:
         cell = int(word) if word.isdecimal() else state.grid.cell_at(checked_time(word)).index

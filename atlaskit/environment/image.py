@@ -46,10 +46,10 @@ class LazyImage(ABC):
 
     @abstractmethod
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        """Render the image, and the note that is cached inside it.
+        """Render the image; return it and the note that is stored in the header of its JPEG.
 
-        A true value of `passing` in the note says that the image must not be cached: a frame could
-        not be read this time, or the video stands in for another.
+        If `passing` is true in the note, the image is not cached: a frame could not be read this
+        time, or the frames only resemble those of the video (see `Video.is_stand_in`).
         """
 
     def jpeg(self) -> bytes:
@@ -132,7 +132,7 @@ def note_in(image: Image.Image) -> dict[str, Any]:
 
 
 def is_jpeg(value: bytes) -> bool:
-    """Return whether bytes are a complete JPEG of at most limits.PIXELS."""
+    """Return whether bytes are a complete JPEG of at most limits.PIXELS pixels."""
     try:
         with Image.open(io.BytesIO(value), formats=["JPEG"]) as image:
             if image.width * image.height > limits.PIXELS:
@@ -153,13 +153,13 @@ def to_jpeg(image: Image.Image, quality: int, comment: bytes = b"") -> bytes:
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 DEAD = (0, 0, 0)
-"""RGB of dead cells, and of nothing else."""
+"""RGB of dead cells, which lie in dead zones, and of nothing else."""
 GUTTER = (128, 128, 128)
-"""RGB between cells, and of the hatching of dead ones."""
+"""RGB of the lines between cells, and of the hatching of dead cells."""
 UNREADABLE = (110, 30, 60)
 """RGB of the hatching of a frame that cannot be decoded."""
 PLATE = (24, 28, 36)
-"""RGB of the ground behind text."""
+"""RGB of the background of text."""
 
 
 @lru_cache(maxsize=32)
@@ -197,10 +197,11 @@ def hatch(image: Image.Image, colour: tuple[int, int, int]) -> None:
 
 
 def strip_of(text: str, size: tuple[int, int], right: str = "") -> Image.Image:
-    """Return a strip of white text on a dark ground, as large as fits.
+    """Return a strip with one line of white text on a dark background.
 
     Args:
-        text: One line of text. A long one gets a smaller font, and is then cut.
+        text: Text at the left end. The font shrinks to 8 points if the strip is too narrow, and
+            what still does not fit is cut off.
         size: (width, height) of the strip in pixels.
         right: Text at the right end.
     """
@@ -213,8 +214,8 @@ def strip_of(text: str, size: tuple[int, int], right: str = "") -> Image.Image:
     draw = ImageDraw.Draw(strip)
     white = (255, 255, 255)
     typeface = font(points)
-    draw.text((edge, height // 2), text, white, typeface, "lm")
-    draw.text((width - edge, height // 2), right, white, typeface, "rm")
+    draw.text((edge, height // 2), text, fill=white, font=typeface, anchor="lm")
+    draw.text((width - edge, height // 2), right, fill=white, font=typeface, anchor="rm")
     return strip
 
 
@@ -236,10 +237,10 @@ def points_for(size: tuple[int, int], share: int) -> int:
 
 
 def letterboxed(tile: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """Return a tile centred on a grey ground of (width, height) pixels."""
-    ground = Image.new("RGB", size, LETTERBOX)
-    ground.paste(tile, ((size[0] - tile.width) // 2, (size[1] - tile.height) // 2))
-    return ground
+    """Return a tile centred on a grey background of (width, height) pixels."""
+    background = Image.new("RGB", size, LETTERBOX)
+    background.paste(tile, ((size[0] - tile.width) // 2, (size[1] - tile.height) // 2))
+    return background
 
 
 def unreadable_tile(size: tuple[int, int]) -> Image.Image:

@@ -46,8 +46,8 @@ class Rules:
     """Depth of the deepest grid that an agent may expand to."""
     traversal: Traversal = "dfs"
     keeps_scans: bool = False
-    """Whether the frames of a context scan can be added to the scratchpad. They are numbered after
-    the cells of the sheet."""
+    """Whether the frames of a context scan can be added to the scratchpad. Their numbers follow
+    those of the cells of the current grid."""
     min_span_s: float = SUB_SECOND
     """Span in seconds below which a cell cannot be expanded."""
 
@@ -108,20 +108,20 @@ class State:
 
     @cached_property
     def expandable(self) -> tuple[int, ...]:
-        """The cells that can be expanded or marked. A cell may be partly dead."""
+        """Indices of the cells that can be expanded or marked, also partly dead ones."""
         if not self.rules.can_open(self.grid):
             return ()
         return tuple(cell.index for cell in self.alive)
 
     @property
     def markable(self) -> tuple[int, ...]:
-        """The cells that can be marked and are not marked yet."""
+        """Indices of the cells that can be marked and are not marked yet."""
         marked = {grid.path for grid in self.marked}
         return tuple(cell for cell in self.expandable if (*self.grid.path, cell) not in marked)
 
     @property
     def scan(self) -> Grid | None:
-        """The frames of the current context scan."""
+        """The grid of the current context scan; None if the last action was no `Investigate`."""
         if not isinstance(self.looking_at, Investigate):
             return None
         cell = self.grid.cells[self.looking_at.cell]
@@ -129,17 +129,17 @@ class State:
         return Grid(*scan_interval(cell, direction, self.rules.duration_s), SCAN_K)
 
     def cell(self, number: int) -> Cell:
-        """Return the cell of the sheet, or the frame of the scan after them, of this number."""
+        """Return the cell with a number: of the current grid or, from its size on, of the scan."""
         if number < self.grid.size or self.scan is None:
             return self.grid.cells[number]
         return replace(self.scan.cells[number - self.grid.size], index=number)
 
     @property
     def addable(self) -> tuple[int, ...]:
-        """The cells whose frame can be added to the scratchpad: it is neither dead nor in it yet.
+        """Numbers of the cells whose frame can be added to the scratchpad.
 
-        The frames of a scan follow the cells of the sheet, if scans can be kept and as far as they
-        lie in the region.
+        Frames in dead zones and frames that the scratchpad already holds cannot be added. If the
+        rules keep scans, the cells of a scan that lie in the region follow those of the grid.
         """
         shown = list(self.alive)
         region = self.region
@@ -167,13 +167,13 @@ class State:
 class LegalSet:
     """The actions that a state allows, each with the indices of the cells it may name.
 
-    The JSON Schema of a model's reply is made from it. `legal["zoom"]` are the cells to zoom in on;
-    `"backtrack" in legal` says whether there is a way back.
+    The JSON Schema of a model's reply is made from this set. `legal["zoom"]` are the cells that can
+    be zoomed in on; `"backtrack" in legal` says whether the agent can backtrack.
     """
 
     cells: dict[str, tuple[int, ...]]
-    """The cells by the name of the kind of action, as in `ACTIONS`; () for one that names none. A
-    kind that is not legal is missing."""
+    """Indices of cells by the kind of action, a name in `ACTIONS`. A legal kind that names no cell
+    has (); a kind that is not legal is missing."""
 
     def __getitem__(self, name: str) -> tuple[int, ...]:
         return self.cells.get(name, ())
@@ -206,7 +206,7 @@ class LegalSet:
 
 
 def legal_set(state: State) -> LegalSet:
-    """Return the actions that a state allows: none to a finished agent, none on dead cells."""
+    """Return the actions that a state allows: none if the agent finished, none on dead cells."""
     legal = dict[str, tuple[int, ...]]()
     if state.finished:
         return LegalSet(legal)
@@ -214,7 +214,7 @@ def legal_set(state: State) -> LegalSet:
         if kind.traversal not in ("", state.rules.traversal):
             continue
         cells = kind.legal(state)
-        if cells:
+        if cells:  # `True` stands for a legal action that names no cell
             legal[name] = () if isinstance(cells, bool) else tuple(cells)
     return LegalSet(legal)
 
@@ -274,7 +274,7 @@ def dead_cells(grid: Grid, zones: DeadZones) -> frozenset[int]:
 def scan_interval(cell: Cell, direction: Direction, duration_s: float) -> Span:
     """Return the interval of a context scan in seconds, clipped to the video.
 
-    It spans as much as the cell, and at least a second.
+    It is as long as the cell, but at least one second.
     """
     span_s = max(cell.span_s, SUB_SECOND)
     if direction == "before":

@@ -1,7 +1,7 @@
-"""The place of a second of a video in words: a time and, in a collection, the film.
+"""A time in a video in words: a clock time or, in a collection, a film and the time in that film.
 
-The seconds of a collection count through all its films, while people want the film, the time in
-it, and the time of day if it is known.
+The seconds of a collection count through all its films. People want to read the film, the time in
+it and, if known, the time of day.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def places_of(video: Video, start_s: float, end_s: float) -> tuple[Place, ...]:
     Args:
         video: The video.
         start_s: Start of the interval in seconds.
-        end_s: Its end, exclusive. If it equals the start, the interval is that moment.
+        end_s: End of the interval, exclusive. If it equals the start, the interval is that moment.
     """
     places = list[Place]()
     films = video.films_in(start_s, end_s) if isinstance(video, Collection) else ()
@@ -55,14 +55,17 @@ def places_of(video: Video, start_s: float, end_s: float) -> tuple[Place, ...]:
         first_s = max(start_s, film.start_s)
         last_s = min(end_s, film.end_s)
         place = Place(
-            film.name, first_s - film.start_s, last_s - film.start_s, at=film.clock(first_s)
+            film.name,
+            start_s=first_s - film.start_s,
+            end_s=last_s - film.start_s,
+            at=film.clock(first_s),
         )
         places.append(place)
     return tuple(places)
 
 
 def moment_in_words(video: Video, time_s: float) -> str:
-    """Return a second of a video in words: a clock time, or a film and a time in it."""
+    """Return a time in a video in words: a clock time, or a film and a time in it."""
     places = places_of(video, time_s, time_s)
     return str(places[0]) if places else clock(time_s)
 

@@ -1,7 +1,7 @@
 """`view`, `View`, `Sheet`, `Still` and `Frame`: compose the images that agents see from tiles.
 
-The key of each is known before anything is decoded. This module knows nothing of models, for which
-these are images with a key, a size and JPEG bytes.
+The key of an image is known before anything is decoded. This module knows nothing of models, which
+see only images with a key, a size and JPEG bytes.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ Found = TypeVar("Found")
 class View(LazyImage):
     """The image of a grid: the representative frame of each cell (paper §3.1).
 
-    Only dead cells are black; if the look is ruled, they are also hatched, without a number. A cell
-    whose frame cannot be decoded is hatched in another colour, with the word "unreadable".
+    Only dead cells are black; if the look is ruled (see `Look`), they are also hatched and have no
+    number. A cell whose frame cannot be decoded is hatched in another colour, with the word
+    "unreadable".
 
     Raises:
         InputError: The image would be too small or too large, an option is unknown, or the grid
@@ -73,7 +74,8 @@ class View(LazyImage):
     """Indices of the dead cells."""
     cache: Cache = field(default_factory=default_cache, compare=False)
     first: int = 0
-    """The number of the first cell in labels: those of a context scan follow those of its sheet."""
+    """The number that labels give to the first cell. The numbers of a context scan, or of a further
+    view in one prompt, go on where those of the view before it end."""
 
     def __post_init__(self) -> None:
         self.look.check(self.grid.k)
@@ -108,7 +110,7 @@ class View(LazyImage):
 
     @property
     def _unequal(self) -> dict[str, Any]:
-        """The part of a key for unequal cells, which the video and the interval determine."""
+        """The part of a key that marks unequal cells; video and interval determine their edges."""
         return {"edges": True} if self.grid.is_uneven else {}
 
     @property
@@ -131,9 +133,9 @@ class View(LazyImage):
     def moments(self) -> tuple[float, ...]:
         """Time in seconds of each cell's frame.
 
-        With `sampling="midpoint"` it is the cell's midpoint. "keyframe" searches the file for
-        keyframes, without decoding. "shots" looks at frames once for each video: see `Video.shots`.
-        The result is cached.
+        With the sampling "midpoint" it is the cell's midpoint. "keyframe" searches the file for
+        keyframes, without decoding. "shots" decodes frames once for each video (see `Video.shots`).
+        The times are cached.
         """
         if self.look.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
@@ -163,15 +165,16 @@ class View(LazyImage):
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
-        for time_s in found:
-            file, _ = self.video.locate(time_s)
-            if file.is_stand_in and self.look.sampling == "shots":
-                return Transient(entry)
+        if self.look.sampling == "shots":
+            for time_s in found:
+                file, _ = self.video.locate(time_s)
+                if file.is_stand_in:  # the shots of the real file may differ
+                    return Transient(entry)
         return entry
 
     @cached_property
     def _shots(self) -> Shots | None:
-        """The shots of the video; None with another sampling, or where they cannot be found."""
+        """The shots of the video; None with another sampling, or if they cannot be found."""
         if self.look.sampling != "shots":
             return None
         try:
@@ -181,10 +184,11 @@ class View(LazyImage):
 
     @cached_property
     def hidden_cuts(self) -> dict[int, tuple[float, ...]]:
-        """Times in seconds of the cuts that each cell hides beside the shot that it shows.
+        """Times in seconds of the hidden cuts of each cell, by the cell's index.
 
-        Dead cells and cells without hidden cuts are left out. With another sampling than "shots"
-        it is empty, since cuts are not known then.
+        These are the cuts inside the cell, except those at the ends of the shot that it shows. Dead
+        cells and cells without hidden cuts are left out. Without the sampling "shots", cuts are not
+        known and the dictionary is empty.
         """
         return self._by_cell(
             lambda shots, cell, shown_s: shots.hidden(cell.start_s, cell.end_s, shown_s)
@@ -192,10 +196,11 @@ class View(LazyImage):
 
     @cached_property
     def hidden_shots(self) -> dict[int, tuple[tuple[float, float], ...]]:
-        """The shots, (start_s, end_s), between two cuts in each cell that the cell does not show.
+        """The hidden shots of each cell, (start_s, end_s), by the cell's index.
 
-        Dead cells and cells without such shots are left out. With another sampling than "shots" it
-        is empty.
+        A hidden shot lies between two cuts inside the cell, and the cell does not show it. Dead
+        cells and cells without hidden shots are left out. Without the sampling "shots", the
+        dictionary is empty.
         """
         return self._by_cell(
             lambda shots, cell, shown_s: shots.unshown(cell.start_s, cell.end_s, shown_s)
@@ -203,24 +208,27 @@ class View(LazyImage):
 
     @cached_property
     def short_shots(self) -> dict[int, tuple[float, float]]:
-        """The shots that cells show and that are shorter than their cell: (start_s, end_s).
+        """The shown shots that are shorter than their cell, (start_s, end_s), by the cell's index.
 
-        Only those between two cuts are known, and only with the sampling "shots".
+        The ends of a shot are known only if it lies between two cuts, and only with the sampling
+        "shots".
         """
 
         def short(shots: Shots, cell: Cell, shown_s: float) -> tuple[float, float] | None:
             edges_s = shots.around(shown_s)
-            if len(edges_s) < 2 or shown_s < edges_s[0] or edges_s[1] - edges_s[0] >= cell.span_s:
+            is_between_cuts = len(edges_s) == 2 and edges_s[0] <= shown_s
+            if not is_between_cuts or edges_s[1] - edges_s[0] >= cell.span_s:
                 return None
             return edges_s[0], edges_s[1]
 
         return self._by_cell(short)
 
     def _by_cell(self, find: Callable[[Shots, Cell, float], Found | None]) -> dict[int, Found]:
-        """Return the findings about each open cell, without empty ones.
+        """Return a finding about each cell that is not dead, by its index, without empty findings.
 
         Args:
-            find: Returns the finding about a cell, from the shots and the time of its frame.
+            find: Returns the finding about a cell from the video's shots, the cell, and the time of
+                the cell's frame.
         """
         shots = self._shots
         if shots is None:
@@ -291,7 +299,7 @@ class View(LazyImage):
 
 @dataclass(frozen=True)
 class Sheet(LazyImage):
-    """The image of a scratchpad: evidence frames with labels, times, subtitles (paper §3.1)."""
+    """The image of a scratchpad: evidence frames with labels, times and subtitles (paper §3.1)."""
 
     video: Video
     scratchpad: Scratchpad
@@ -303,7 +311,7 @@ class Sheet(LazyImage):
 
     @property
     def key(self) -> str:
-        """Hash of the image's recipe; of each item, it has only the parts that are drawn."""
+        """Hash of the image's recipe, which holds only the drawn parts of each item."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
         labels = {"labels": "seconds"} if self.look.labels == "seconds" else {}
         return SHEET.key(
@@ -318,7 +326,8 @@ class Sheet(LazyImage):
     def strips(self) -> int:
         """Lines of text beside each frame, for its label and subtitle; 0 if text covers the frame.
 
-        The number depends on the subtitle's length, not on the font, which differs by version.
+        The number depends on the length of the longest subtitle, not on the font, which differs
+        between versions of Pillow.
         """
         if not self.look.ruled:
             return 0
@@ -366,7 +375,7 @@ class Sheet(LazyImage):
         return image, {"items": len(self.scratchpad), "passing": is_passing}
 
     def _strips_of(self, item: Evidence, width: int) -> list[Image.Image]:
-        """Return the strip above a frame, label and time, and those below it, the subtitle."""
+        """Return the strips of a frame: label and time above it, then the subtitle below it."""
         strip = self.look.strip
         most = self.strips - 1
         lines = wrap(item.subtitle, font(max(8, round(strip * 0.8))), width - strip)
@@ -390,7 +399,7 @@ class Sheet(LazyImage):
         points = max(10, points_for(tile.size, 18))
         most = max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)
-        # Square sheets of earlier runs lack this mark.
+        # Sheets with square cells get no mark, so that they stay like those of earlier runs.
         if len(lines) > most and self.look.fit == "native":
             lines[most - 1] += " …"
         for place, line in enumerate(reversed(lines[:most]), start=1):
@@ -399,7 +408,7 @@ class Sheet(LazyImage):
 
 @dataclass(frozen=True)
 class Still(LazyImage):
-    """One frame at full resolution; hatched and marked "unreadable" where it cannot be decoded."""
+    """One frame at full resolution; hatched and marked "unreadable" if it cannot be decoded."""
 
     video: Video
     time_s: float
@@ -488,14 +497,14 @@ def view(
     Args:
         video: The video, its file, or a list of files.
         k: Cells in a row and in a column.
-        cell: Width and height of a cell in pixels; of a native one, the longer of the two.
+        cell: Width and height of a cell in pixels; of a native cell, the longer of the two.
         fit: "native" gives cells the video's shape, "contain" keeps a frame's aspect ratio on a
             grey square, and "stretch" fills the square.
         labels: Text in the corner of a cell: "none", "index" or "time".
-        sampling: Which frame represents a cell: "shots" takes, of its shots, the one that is least
+        sampling: Which frame represents a cell: "shots" takes the shot in the cell that is least
             like the film around it; see `Video.moment` for the others.
-        patch: Side of a model's image token in pixels, to which native cells are rounded.
-        cache: Where images are read from and stored; None means the default one.
+        patch: Side of a model's image token in pixels; native cells are rounded to multiples of it.
+        cache: Where images are read from and stored; None means the default cache.
 
     Raises:
         InputError: The image would be too small or too large, or an option is unknown.
@@ -514,7 +523,7 @@ def view(
 
 
 def root_grid(video: Video, start_s: float, end_s: float, k: int) -> Grid:
-    """Return the root grid over an interval of a video; in a collection, cells begin with films."""
+    """Return the root grid over an interval of a video; cells of a collection begin with films."""
     grid = Grid(start_s, end_s, k)
     if not isinstance(video, Collection):
         return grid
@@ -530,7 +539,7 @@ def with_look(image: Drawn, **changes: Any) -> Drawn:
 
 
 def time_text(time_s: float, look: Look) -> str:
-    """Return the time of a frame as labels write it."""
+    """Return the time of a frame in the notation of a look's labels."""
     return f"{time_s:.2f} s" if look.labels == "seconds" else clock(time_s)
 
 
@@ -546,8 +555,6 @@ def _are_moments(found: bytes, grid: Grid) -> bool:
         moments = json.loads(found)
     except (ValueError, RecursionError):
         return False
-    return (
-        isinstance(moments, list)
-        and len(moments) == grid.size
-        and all(type(moment) is float and grid.start_s <= moment < grid.end_s for moment in moments)
-    )
+    if not isinstance(moments, list) or len(moments) != grid.size:
+        return False
+    return all(type(moment) is float and grid.start_s <= moment < grid.end_s for moment in moments)

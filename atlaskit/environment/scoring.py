@@ -59,7 +59,7 @@ def _overlaps(
 
 
 def token_f1(truth: str, prediction: str) -> float:
-    """Return the F1 of the words that two texts share in any order (SQuAD)."""
+    """Return the F1 of the words that two texts share, in any order (SQuAD)."""
     a = _words(truth)
     b = _words(prediction)
     return _f1((Counter(a) & Counter(b)).total(), a, b)
@@ -86,5 +86,5 @@ def _words(text: str) -> list[str]:
 
 def _f1(shared: int, a: Sequence[str], b: Sequence[str]) -> float:
     if not a or not b:
-        return float(list(a) == list(b))
+        return float(not a and not b)  # two empty texts are equal
     return 2 * shared / (len(a) + len(b))

@@ -1,15 +1,17 @@
 """The methods by name (METHODS): Video-RLM, and those that it is compared with (paper §4.1).
 
-Each is a function with the signature of `ask`, in a module of its own in `methods`. Beside their
-own settings, all but `composite`, which takes those of `ask`, take
+Each method is a function with the signature of `ask`. Video-RLM is `ask` itself, and `composite`
+has the settings of `ask`. The others, from the modules of `methods`, have settings of their own
+and these:
 
-* `kind`, `budget`, `sample`, `replay` and `cache`, which mean what they mean for `ask`;
-* `size`: width and height of a frame's cell in pixels; None for what suits the model;
+* `kind`, `budget`, `replay` and `cache`, which mean what they mean for `ask`;
+* `sample`: see `ak.Search`;
+* `size`: width and height of a frame's cell in pixels; None for the size that suits the model;
 * `fit`: how a frame fills its cell, see `ak.Search`;
 * `subtitles`: whether the model gets the subtitle lines;
 * `threads`: calls that are made at the same time; no result depends on it.
 
-`subtitles_only` and `blind`, which show no frames, take the first of these alone.
+`subtitles_only` and `blind`, which show no frames, have only those of the first two lines.
 """
 
 from __future__ import annotations
@@ -69,13 +71,14 @@ METHODS: dict[str, Callable[..., Result]] = {
 
 
 def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
-    """Return the keywords that a method takes; None if it takes any, as a user's function may.
+    """Return the keyword arguments of a method; None if it takes any, as a user's function may.
 
     Examples:
         >>> "budget" in ak.baselines.settings_of(ak.baselines.uniform)
         True
     """
     names = list[str]()
+    # `composite` passes its settings on to `ask`.
     signature = inspect.signature(ask if method is composite else method)
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:

@@ -25,6 +25,7 @@ from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import first_fault, printable
 
 HOME = Path(__file__).resolve().parents[1]
+"""The folder of this package."""
 PROMPTS = ("agents/prompts", "agents/verbalize.py", "agents/schemas.py", "methods")
 """Files and folders with the prompts of models that were not trained on a wording of their own."""
 PACKAGES = ("atlaskit", "numpy", "pillow", "av", "pydantic", "vllm")
@@ -32,11 +33,11 @@ PACKAGES = ("atlaskit", "numpy", "pillow", "av", "pydantic", "vllm")
 TEXT = "columns of text"
 """The field of a card with the columns that hold text: a CSV does not tell "007" from 7."""
 OF_THE_RUN = "run"
-"""The part of a card that differs between two runs of one evaluation."""
+"""The field of a card whose values differ between two runs of one evaluation."""
 
 
 class _Part(BaseModel):
-    """The part of a benchmark that a shard's table is about."""
+    """The shard, if a table is about one: its part of the benchmark (see `tables.shard`)."""
 
     model_config = ConfigDict(strict=True)
 
@@ -47,7 +48,7 @@ class _Part(BaseModel):
 
 
 class _Run(BaseModel):
-    """The part of a card about its run: the fields that are read."""
+    """The field "run" of a card, as far as its values are read."""
 
     model_config = ConfigDict(strict=True)
 
@@ -55,7 +56,7 @@ class _Run(BaseModel):
 
 
 class _Card(BaseModel):
-    """A card: the fields that are read. Others may add their own, which are kept."""
+    """The fields of a card that are read. Further fields are allowed and kept."""
 
     model_config = ConfigDict(strict=True)
 
@@ -74,10 +75,10 @@ class _Card(BaseModel):
 
 
 def checked_card(card: Any) -> dict[str, Any]:
-    """Return a card that was read from a file, which may be somebody else's, once it is checked.
+    """Check a card that was read from a file, which may come from elsewhere, and return it.
 
     Raises:
-        ValueError: It is no card of a table, or one of its fields has a wrong type.
+        ValueError: The value is no card of a table, or a field has a wrong type.
     """
     if not isinstance(card, dict) or TEXT not in card:
         raise ValueError("its card is none of a table")
@@ -90,8 +91,8 @@ def checked_card(card: Any) -> dict[str, Any]:
 
 
 def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
-    """Return the card of some questions: their number, their videos, and a hash of all fields."""
-    asked = hashlib.sha256()
+    """Return the card of some questions: how many they are, of how many videos, and a hash."""
+    fingerprint = hashlib.sha256()
     videos = set[str]()
     with_subtitles = Counter[str]()
     for case in cases:
@@ -107,13 +108,13 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
             question.kind,
             case.facts,
         ]
-        asked.update(repr(row).encode())
+        fingerprint.update(repr(row).encode())
     return {
         "dataset": getattr(cases, "name", ""),
         "questions": len(cases),
         "videos": len(videos),
         "with subtitles": with_subtitles,
-        "sha256": asked.hexdigest()[:16],
+        "sha256": fingerprint.hexdigest()[:16],
     }
 
 
@@ -141,9 +142,9 @@ def run_card(
     """Return the card of a run: its date, machine, versions, servers, payments and failures.
 
     Args:
-        failures: The failure of each question, "" for none.
-        servers: The servers that answered, if calls were paid for.
-        paid: What all runs of the same evaluation have paid.
+        failures: The failure of each question; "" for a question that did not fail.
+        servers: The servers that answered, if model calls were made.
+        paid: The amounts that all runs of the same evaluation have paid, by name.
     """
     reasons = Counter(filter(None, failures))
     return {
@@ -174,7 +175,7 @@ def _versions() -> dict[str, str]:
 
 @cache
 def _digest(parts: tuple[str, ...]) -> str:
-    """Return a hash of the modules in some folders and files of the package."""
+    """Return a hash of some modules of the package, given by their files and folders."""
     whole = hashlib.sha256()
     for part in parts:
         files = [HOME / part]
@@ -187,7 +188,7 @@ def _digest(parts: tuple[str, ...]) -> str:
 
 @cache
 def _commit() -> str:
-    """Return the commit of a checkout, with "+" if files were changed; "" if there is none."""
+    """Return the commit of this checkout, with "+" if files were changed; "" outside of one."""
     try:
         if Path(_git("rev-parse", "--show-toplevel")) != HOME.parent:
             return ""
@@ -222,12 +223,12 @@ def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple
     return differing
 
 
-def _flat(card: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return the values of a card; the name of a nested one begins with those around it."""
+def _flat(card: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of a card; the name of a nested value begins with the outer names."""
     flat = dict[str, Any]()
     for name, value in card.items():
         if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{before}{name} ")
+            flat |= _flat(value, f"{prefix}{name} ")
         elif value not in (None, "", {}, []):
-            flat[f"{before}{name}"] = value
+            flat[f"{prefix}{name}"] = value
     return flat

@@ -28,11 +28,11 @@ class EvaluationRows(pd.DataFrame):  # type: ignore[misc]
         """Write the table to a `.csv` or `.parquet` file, and its settings card beside it.
 
         Raises:
-            InputError: If the file has another suffix or cannot be written.
+            InputError: The file has another suffix or cannot be written.
         """
         save(self, path)
 
     def with_card(self, card: Mapping[str, Any]) -> EvaluationRows:
-        """Return the table after it got a settings card."""
+        """Set the settings card of this table, and return the table."""
         self.attrs = dict(card)
         return self

@@ -1,6 +1,6 @@
-"""`case_row`: asks one question with one method, and returns the row of the table.
+"""`case_row`: asks one question by one method, and returns its row of the table.
 
-It runs on a thread of this process or on a Ray node, so everything it needs comes as an argument.
+The function runs on a thread of this process or on a Ray node, so all that it needs is passed in.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ COUNTS = (
     "effective_tokens",
     "tokens",
 )
-"""Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
+"""Columns of a question's usage. There is one of each for both roles together and, with the prefix
+`master_` or `worker_`, one for each role."""
 OF_VIDEO = ("calls", "tokens", "image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
-"""Amounts that have a column of their own, such as `video_calls`, for the part that is paid once a
-video. Tokens of text are those of the prompt that encode no image."""
+"""Amounts with a further column, such as `video_calls`, for the part that is paid once a video.
+`text_tokens` are the tokens of the prompt that encode no image."""
 OF_RESULTS = frozenset(
     {
         *("id", "video", "question", "choices", "truth", "method", "kind", "category"),
@@ -59,15 +60,15 @@ OF_RESULTS = frozenset(
         *(f"video_{name}" for name in OF_VIDEO),
     }
 )
-"""Columns that a dataset may not have. `positions` is missing here, since LongVideoBench has it."""
+"""Columns that a dataset may not have. `positions` is allowed, since LongVideoBench has it."""
 ASIDE = "aside"
-"""The key of a row under which its `Aside` is."""
+"""The key under which `case_row` adds an `Aside` to a row."""
 REFUSED = frozenset({401, 403, 404})
-"""Statuses with which an endpoint refuses all calls alike: wrong key, or no such model or path."""
+"""HTTP statuses with which an endpoint refuses all calls: a wrong key, or no such model or path."""
 
 
 class Aside(NamedTuple):
-    """What `case_row` returns of a question beside the columns of its row."""
+    """Facts about a question that `case_row` returns in addition to the columns of its row."""
 
     refusal: str = ""
     """Why all other questions would fail too; "" if they may succeed."""
@@ -79,7 +80,7 @@ class Aside(NamedTuple):
     settings: Mapping[str, Any] = {}
     """All settings of the run, as they were resolved."""
     is_stopped: bool = False
-    """Whether the question was given up, because the evaluation's total is reached."""
+    """Whether the question was given up because the evaluation reached its total of costs."""
 
 
 def case_row(
@@ -102,18 +103,18 @@ def case_row(
         cache: The cache for frames and replies.
         name: The name of the method, for the row.
         answer: The method, a function with the signature of `ask`.
-        vlm: A model, or a function that makes one for a world.
+        vlm: A model, or a function that makes a model for a world.
         settings: Keyword arguments of `answer`.
-        cancel: The question stops at its next model call once this is set.
-        traces: The folder to save the result in, if any.
-        prices: The prices for the columns of costs in USD, if any.
-        spending: Counts the calls against the evaluation's total, if it has one.
+        cancel: Once this is set, the question stops at its next model call.
+        traces: The folder in which the result is saved; None to save none.
+        prices: The prices of tokens; None for a row without costs in USD.
+        spending: Counts the calls against the total of the evaluation; None without a total.
 
     Returns:
         The row, with an `Aside` under ASIDE.
 
     Raises:
-        KeyboardInterrupt: If `cancel` is set.
+        KeyboardInterrupt: `cancel` is set.
     """
     started_s = now_s()
     model = _WatchedModel(model_for(vlm, case), cancel, spending, id(case))
@@ -136,9 +137,11 @@ def case_row(
     score = math.nan
     if case.question.answer is not None:
         score = case.question.score(result.prediction)
-    lost = ""  # a call that failed may have changed the answer, so the row says why
-    for call in result.calls:
-        lost = call.failure or lost
+    # A failed call may have changed the answer, so the row states the last failure.
+    failure = result.failure
+    if not failure:
+        for call in result.calls:
+            failure = call.failure or failure
     fingerprint = result.settings.get("video", "")
     row = {
         **_question_columns(case, name),
@@ -162,7 +165,7 @@ def case_row(
         "decoding_seconds": result.spent.decoding_s,
         "calls_paid": result.spent.calls,
         "stop": result.stop,
-        "failure": result.failure or lost,
+        "failure": failure,
         "seconds": now_s() - started_s,
         ASIDE: Aside(
             refusal=model.refusal if result.prediction is None else "",
@@ -202,9 +205,9 @@ def failure_row(
 
 
 def _save_result(result: Result, folder: Path) -> Path:
-    """Save a result under its question's id and the hash of its JSON; return the path.
+    """Save a result in a file named by its question's id and a hash of its JSON; return the path.
 
-    The hash gives another run of the same question a file of its own.
+    Thanks to the hash, another run of the same question gets another file.
     """
     name = re.sub(r"[^0-9A-Za-z-]+", "_", result.question.id)[:60]
     path = folder / f"{name}-{hashlib.sha256(result.to_json().encode()).hexdigest()[:12]}.json"
@@ -239,10 +242,10 @@ def _counts(usage: Usage) -> dict[str, int]:
 def _costs(
     total: Usage, per_video: Usage, fingerprint: str, prices: Prices | None
 ) -> dict[str, Any]:
-    """Return the columns that separate what is paid once a video from what each question costs.
+    """Return the columns that separate the cost of preparing a video from that of a question.
 
-    The fingerprint tells which rows share a video's preparation. The column `video` does not, since
-    a ten-hour variant of a video has a fingerprint of its own.
+    Rows with the same fingerprint share the preparation of their video. Rows with the same `video`
+    may not, since a ten-hour variant of a video has another fingerprint.
     """
     columns: dict[str, Any] = {"fingerprint": fingerprint}
     for name, amount in _counts(per_video).items():
@@ -257,10 +260,11 @@ def _costs(
 
 @dataclass
 class _WatchedModel(ModelWrapper):
-    """The model of one question, watched for three things.
+    """The model of one question, which can be cancelled and whose costs and refusals are noted.
 
-    It raises KeyboardInterrupt once the evaluation is cancelled, since Python delivers Ctrl-C to
-    the main thread alone. It counts calls against the total. It notes why a model refuses all.
+    `complete` raises KeyboardInterrupt once the evaluation is cancelled, since Python delivers
+    Ctrl-C to the main thread alone. It counts calls against the total of the evaluation, and notes
+    an error with which the model would refuse all other questions too.
     """
 
     cancel: threading.Event | None
@@ -271,7 +275,12 @@ class _WatchedModel(ModelWrapper):
     """A status or a kind of error that all other questions would meet too; "" if there was none."""
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Forward the call unless it is cancelled, or the total is reached; count what it cost."""
+        """Forward a call, and count its cost.
+
+        Raises:
+            KeyboardInterrupt: The evaluation is cancelled.
+            TotalReached: The evaluation has reached its total of costs.
+        """
         if self.cancel is not None and self.cancel.is_set():
             raise KeyboardInterrupt
         if self.spending is not None:
@@ -290,7 +299,10 @@ class _WatchedModel(ModelWrapper):
             self.spending.add(self.question, usage)
 
     def note(self, error: AtlasError) -> None:
-        """Note an error that every other question would meet too."""
+        """Note an error that every other question would meet too.
+
+        An error that is not live is left out: it was recorded in an earlier run, and is replayed.
+        """
         if isinstance(error, ServerError | Unreachable) and getattr(error, "live", True):
             self.refusal = type(error).__name__
         elif (

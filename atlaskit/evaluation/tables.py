@@ -47,20 +47,21 @@ TEXTS = (
     *("id", "video", "question", "choices", "truth", "answer", "method", "kind", "category"),
     *("stop", "failure", "fingerprint", "trace", "model"),
 )
-"""Columns that hold texts, in a table without a card."""
+"""Columns that are read as texts if a table has no card that lists such columns."""
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
 
 
 def newest(path: str | Path) -> tuple[Path, int]:
-    """Return the table at `path`, or its rows so far if they are newer, and when it was written.
+    """Return the newer one of a table and its unfinished rows (`so_far`), and when it was written.
 
     Returns:
-        A path, which may not exist, and nanoseconds since 1970, 0 if it does not.
+        The path, and the time at which its card was written, in nanoseconds since 1970; the path of
+        the table and 0 if neither has a card.
     """
     written = dict[Path, int]()
     for each in (Path(path), so_far(path)):
-        try:  # of the card, since it is written after the table
+        try:  # the time of the card, since the card is written after the table
             written[each] = each.with_name(f"{each.name}.json").stat().st_mtime_ns
         except OSError:
             written[each] = 0
@@ -68,14 +69,14 @@ def newest(path: str | Path) -> tuple[Path, int]:
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Read a table of results; if it has a settings card, that is in `attrs`.
+    """Read a table of results, with its settings card, if it has one, in `attrs`.
 
     A table without a card, as `rows.to_csv("rows.csv")` or a spreadsheet writes it, needs only the
-    columns `id`, `video` and `score`; a warning names what is missing. The result is a DataFrame,
-    whose `save` writes it again.
+    columns `id`, `video` and `score`; a warning names what is missing. The result is a DataFrame
+    with a method `save`, which writes it again.
 
     Raises:
-        InputError: It cannot be read, or is no table of results.
+        InputError: The file cannot be read, or is no table of results.
 
     Examples:
         >>> ak.read_rows("rows.csv")["score"].tolist() == rows["score"].tolist()
@@ -106,12 +107,12 @@ def load(path: str | Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError, TypeError) as error:
         fault = reason(error).rstrip(".")
         raise InputError(f"{source} is not a saved evaluation: {fault}.") from error
-    answered = prediction_column(list(map(as_answered, predictions)))
-    return EvaluationRows(rows.assign(prediction=answered)).with_card(rows.attrs)
+    column = prediction_column(list(map(as_answered, predictions)))
+    return EvaluationRows(rows.assign(prediction=column)).with_card(rows.attrs)
 
 
 def _card_of(table: Path) -> dict[str, Any] | None:
-    """Return the card beside a table; None if a table has none."""
+    """Return the card beside a table; None for a table without a card."""
     path = table.with_name(f"{table.name}.json")
     if table.is_file() and not path.exists():
         return None
@@ -119,7 +120,7 @@ def _card_of(table: Path) -> dict[str, Any] | None:
 
 
 def _read_csv(text: str, separator: str, texts: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a CSV; `texts` are the columns that hold texts."""
+    """Return the rows of a CSV. The columns `texts` hold texts, which stay as they are."""
     import pandas as pd
 
     if any(line.count(separator) > limits.COMMAS for line in text.splitlines()):
@@ -137,7 +138,7 @@ def _read_csv(text: str, separator: str, texts: Sequence[str]) -> pd.DataFrame:
 
 
 def _completed(rows: pd.DataFrame, source: Path) -> pd.DataFrame:
-    """Return a table that has no card with all columns that are read; warn of those it lacks."""
+    """Add columns to a table without a card so that it can be read; warn which were missing."""
     for name in ("id", "video", "score"):
         if name not in rows:
             listed = ", ".join(printable(str(column), 40) for column in rows.columns[:8])
@@ -171,21 +172,21 @@ def _predictions(rows: pd.DataFrame, *, is_ours: bool) -> list[Any]:
 
 
 def _prediction_of(value: Any) -> Any:
-    """Return a prediction from what pandas wrote of it: a number, intervals, or text."""
+    """Return the prediction in a cell of a table that pandas wrote: a number, intervals or text."""
     if value is None or value != value:  # NaN is not itself
         return None
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, str):
         return value
-    try:
+    try:  # pandas writes intervals as tuples of Python
         return read_json(value.replace("(", "[").replace(",)", "]").replace(")", "]"))
     except ValueError:
         return value
 
 
 def _check_columns(rows: pd.DataFrame) -> None:
-    """Raise ValueError if a column that is read has a type that `evaluate` gives none."""
+    """Raise ValueError if a column has another type than in the tables of `evaluate`."""
     from pandas.api import types
 
     for name in ("score", "tokens", "calls_paid"):
@@ -199,9 +200,9 @@ def _check_columns(rows: pd.DataFrame) -> None:
 
 
 def own_trace(trace: str, folder: Path) -> Path:
-    """Return the path of the saved run that a row names, if it lies in a folder.
+    """Return the path of the saved run that a row names, which must lie in a folder.
 
-    It is checked because a table from elsewhere may name any file of this machine.
+    A table from elsewhere could otherwise name any file of this machine.
 
     Raises:
         InputError: The path lies outside the folder.
@@ -239,7 +240,7 @@ def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _concatenated(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several tables; predictions stay as they are, also beside None."""
+    """Return the rows of several tables; predictions keep their types."""
     import pandas as pd
 
     return pd.concat([table.astype({"prediction": object}) for table in tables])
@@ -248,7 +249,7 @@ def _concatenated(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def prediction_column(predictions: list[Any]) -> Any:
     """Return predictions as a column that keeps None and integers as they are.
 
-    pandas would otherwise turn None into NaN, and the indices beside it into floats.
+    pandas would otherwise turn None into NaN, and the integers in the same column into floats.
     """
     import pandas as pd
 
@@ -256,50 +257,50 @@ def prediction_column(predictions: list[Any]) -> Any:
 
 
 QUESTION = ["method", "id", "video"]
-"""The columns that tell the rows of a table apart."""
+"""The columns that together identify a row of a table."""
 SHARD = "shard"
-"""The part of a card that describes a shard: its `number`, `of` how many, the `places` of its
-questions in the benchmark, and the card of the questions of the `whole` benchmark."""
+"""The field of a card that describes a shard: its `number`, the number `of` shards, the `places` of
+its questions in the benchmark, and the card of the questions of the `whole` benchmark."""
 
 
 def shard(cases: Benchmark, number: int, of: int) -> tuple[Benchmark, dict[str, Any]]:
-    """Return one of several parts of a benchmark, and the part of its card under SHARD.
+    """Return one of several parts of a benchmark, and the field SHARD of its card.
 
-    All questions about a video are in one part, since they share what is prepared once a video.
+    All questions about a video are in one part, since they share the preparation of the video.
 
     Args:
         cases: The whole benchmark.
-        number: Which part, from 1.
-        of: How many parts there are.
+        number: The number of the part, from 1.
+        of: The number of parts.
 
     Raises:
-        InputError: There is no such part, or it has no question.
+        InputError: There is no part of this number, or it has no question.
     """
     if not 1 <= number <= of:
         raise InputError(f"A shard is one of {of}, from 1 to {of}; got {number}.")
-    turn = dict[str, int]()
+    part_of = dict[str, int]()  # videos are dealt to the parts in turn
     places = list[int]()
     for place, case in enumerate(cases):
-        if turn.setdefault(case.video, len(turn) % of) == number - 1:
+        if part_of.setdefault(case.video, len(part_of) % of) == number - 1:
             places.append(place)
     if not places:
         raise InputError(
-            f"Shard {number} of {of} has no question, because there are only {len(turn)} videos: "
-            "take fewer shards."
+            f"Shard {number} of {of} has no question, because there are only {len(part_of)} "
+            "videos: take fewer shards."
         )
     part = replace(cases, cases=tuple(cases.cases[place] for place in places))
     return part, {"number": number, "of": of, "places": places, "whole": questions_card(cases)}
 
 
 def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the table of a whole benchmark, made of those of its shards.
+    """Return the table of a whole benchmark, joined from the tables of its shards.
 
     Args:
         tables: The tables of all shards, by the names of their files.
 
     Raises:
-        InputError: A table is of no shard, a shard is missing or there twice, or two were made with
-            different settings.
+        InputError: A table is not that of a shard, a shard is missing or occurs twice, or two
+            shards were evaluated with different settings.
     """
     by_number: dict[int, str] = {}
     for name, table in tables.items():
@@ -321,7 +322,7 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = []
     for table in tables.values():
         methods = list(dict.fromkeys(table["method"]))
-        places = table.attrs[SHARD]["places"] * len(methods)
+        places = table.attrs[SHARD]["places"] * len(methods)  # all questions for each method
         rows.append(table.assign(_method=table["method"].map(methods.index), _place=places))
     order = ["_method", "_place"]
     whole = _concatenated(rows).sort_values(order, kind="stable").drop(columns=order)
@@ -331,20 +332,20 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the card of a whole table, made of those of its parts."""
-    same = dict(cards[0])
-    same.pop(SHARD, None)
-    same.pop(OF_THE_RUN, None)
-    if "methods" in same:
+    """Return the card of a whole table, joined from the cards of its shards."""
+    common = dict(cards[0])
+    common.pop(SHARD, None)
+    common.pop(OF_THE_RUN, None)
+    if "methods" in common:
         methods = dict[str, Any]()
-        for name in same["methods"]:
+        for name in common["methods"]:
             methods[name] = _joined_cards([card["methods"][name] for card in cards], asked)
-        return {**same, "methods": methods}
+        return {**common, "methods": methods}
     models = set[str]()
     for card in cards:
         models.update(card["models"])
     return {
-        **same,
+        **common,
         "models": sorted(models),
         "asked": asked,
         "settings in full": common_settings(card["settings in full"] for card in cards),
@@ -353,20 +354,20 @@ def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) 
 
 
 def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
-    """Return the part of a card that all shards of a table have in common."""
+    """Return the part of a card that must be the same for all shards of a table."""
     if SHARD in card:
         asked = card[SHARD]["whole"]
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
-    same = dict(card)
+    common = dict(card)
     for name in (SHARD, OF_THE_RUN, "settings in full", "command", "asked again"):
-        same.pop(name, None)
+        common.pop(name, None)
     models = set[str]()
     for model in card["models"]:
-        is_oracle = model.startswith("oracle:")  # which has another name in each world
+        is_oracle = model.startswith("oracle:")  # its name differs from world to world
         models.add("oracle" if is_oracle else model)
     return {
-        **same,
+        **common,
         "models": sorted(models),
         "asked": asked,
         "prompts": card[OF_THE_RUN]["prompts"],
@@ -376,7 +377,15 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
 def _check_alike(
     one: str, card: Mapping[str, Any], other: str, card_of_other: Mapping[str, Any], cure: str
 ) -> None:
-    """Raise InputError, with its cure, if two named tables were made with different settings."""
+    """Raise InputError if two tables were made with different settings.
+
+    Args:
+        one: The name of the first table, for the message.
+        card: Its card.
+        other: The name of the second table.
+        card_of_other: Its card.
+        cure: The end of the message: what to do.
+    """
     for setting, first, second in differences(_alike(card), _alike(card_of_other)):
         values = f"{printable(str(first), 80)} and {printable(str(second), 80)}"
         raise InputError(
@@ -400,7 +409,7 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
         )
     cards = earlier.attrs.get("methods", {})
     for method, rows in again.items():
-        cure = "Repeat its own, by --like and its card, or write another table."
+        cure = "Repeat the table's settings with --like and its card, or write another table."
         _check_alike("The table", cards.get(method, earlier.attrs), "this line", rows.attrs, cure)
     table = replaced(earlier, again)
     table.attrs = {
@@ -415,12 +424,12 @@ def replaced(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd.Dat
     import pandas as pd
 
     rows = _concatenated([*again.values(), earlier])
-    newest = rows.drop_duplicates(QUESTION).set_index(QUESTION, drop=False)
-    return newest.loc[pd.MultiIndex.from_frame(earlier[QUESTION])].reset_index(drop=True)
+    latest = rows.drop_duplicates(QUESTION).set_index(QUESTION, drop=False)
+    return latest.loc[pd.MultiIndex.from_frame(earlier[QUESTION])].reset_index(drop=True)
 
 
 def failed(table: pd.DataFrame, cases: Sequence[Any], method: str) -> list[Any]:
-    """Return the cases whose question failed with a method, in their order."""
+    """Return the cases whose question failed with a method, in the order of `cases`."""
     rows = table[(table["method"] == method) & (table["failure"] != "")]
     names = set(zip(rows["id"], rows["video"], strict=True))
     return [case for case in cases if (case.question.id, case.video) in names]

@@ -1,4 +1,4 @@
-"""Runs one notebook headless with papermill, in this process or in another.
+"""Runs one notebook with papermill and without a browser, in this process or in another.
 
 * `run_notebook`: runs a notebook in its own folder. Papermill only warns about a parameter that the
   notebook does not declare; here it is an error.
@@ -28,7 +28,7 @@ from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 CELL_TIMEOUT_S = 3600
 BAR_SIZE = {"TQDM_NCOLS": "100", "TQDM_NROWS": "20"}
-"""Environment variables from which tqdm, the progress bar, takes the size of a terminal."""
+"""Environment variables that give tqdm, the library of progress bars, the size of a terminal."""
 FIGURES = "figures_dir"
 """The parameter that names the folder for a notebook's figures and tables."""
 
@@ -57,13 +57,16 @@ def declared_in(path: Path) -> dict[str, str]:
 
 
 def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = None) -> Path:
-    """Execute a notebook, print its sections and output as they come, and return the executed copy.
+    """Execute a notebook, and print its sections and output as they come.
 
     Args:
         path: The notebook.
         out: Folder for the executed copy, created if missing. It is also the default of a parameter
-            `figures_dir`, so that all files of one run lie in one folder.
+            `figures_dir`, so that all files of one run are in one folder.
         parameters: Values that override those of the cell tagged `parameters`.
+
+    Returns:
+        The executed copy.
 
     Raises:
         InputError: The notebook is missing, or does not declare one of the parameters.
@@ -95,13 +98,12 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
                 kernel_name="python3",
                 progress_bar=False,  # the console shows the sections instead
                 stdout_file=console.stdout,
-                # papermill drops the kernel's standard error without it
-                stderr_file=console.stderr,
+                stderr_file=console.stderr,  # without a file, papermill drops standard error
                 on_cell_start=console.cell_starts,
                 coalesce_streams=True,  # keeps only the last state of a progress bar
                 execution_timeout=CELL_TIMEOUT_S,
                 store_widget_state=False,
-                # hides warnings about the loopback address and the final signal
+                # Hides warnings about the loopback address and the final signal.
                 extra_arguments=["--IPKernelApp.log_level=50"],
             )
     except PapermillExecutionError as error:
@@ -109,10 +111,8 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
             f"{path.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} "
             f"(executed copy: {executed})."
         ) from error
-    except (
-        CellTimeoutError,
-        RuntimeError,
-    ) as error:  # also of a kernel that died, or never came up
+    except (CellTimeoutError, RuntimeError) as error:
+        # nbclient raises RuntimeError if a kernel does not start or dies.
         raise NotebookError(
             f"{path.name} did not finish: {reason(error).splitlines()[0]} (executed copy: "
             f"{executed})."
@@ -123,10 +123,9 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
 
 @contextmanager
 def _bars_of_fixed_width() -> Iterator[None]:
-    """Let kernels draw progress bars of one width.
+    """Give the progress bars of kernels one width, unless the user's environment sets it.
 
-    Without this, a bar has the width of the terminal that started the kernel, and so the executed
-    copy depends on that terminal.
+    Otherwise a bar has the width of the terminal, and the executed copy depends on the terminal.
     """
     added = BAR_SIZE.keys() - os.environ.keys()
     for name in added:
@@ -168,7 +167,7 @@ class Console:
         self._section = "starting the kernel"
         self._heartbeat_s = heartbeat_s
         self._is_over = threading.Event()
-        self._beating = threading.Thread(target=self._beat, name="atlaskit-console", daemon=True)
+        self._heartbeat = threading.Thread(target=self._beat, name="atlaskit-console", daemon=True)
 
     def cell_starts(self, *, cell: Mapping[str, Any], cell_index: int) -> None:
         """Show the section that a cell begins, if any; nbclient calls this for each cell."""
@@ -188,7 +187,7 @@ class Console:
             self._shown_s = time.monotonic()
 
     def __enter__(self) -> Console:
-        self._beating.start()
+        self._heartbeat.start()
         return self
 
     def __exit__(
@@ -198,7 +197,7 @@ class Console:
         trace: TracebackType | None,
     ) -> None:
         self._is_over.set()
-        self._beating.join()
+        self._heartbeat.join()
         self._end_lines()
 
     def done(self, outcome: str) -> None:
@@ -206,12 +205,14 @@ class Console:
         self._progress.done(outcome)
 
     def _beat(self) -> None:
+        """Show the section again whenever nothing was printed for a while."""
         while not self._is_over.wait(min(POLL_S, self._heartbeat_s)):
             with self._lock:
                 if time.monotonic() - self._shown_s >= self._heartbeat_s:
                     self._show_section()
 
     def _show_section(self) -> None:
+        """Print the current section on a line of its own."""
         self._end_lines()
         self._progress.show(self._section)
         self._shown_s = time.monotonic()
@@ -237,22 +238,24 @@ class KernelStream:
 
     def write(self, text: str) -> int:
         """Take text from the kernel; return its number of characters."""
-        *ended, self._line = (self._line + text).split("\n")
+        lines = (self._line + text).split("\n")
+        self._line = lines.pop()
         if self._target.isatty():
             self._console.print(text, self._target)
-        elif ended:
-            self._console.print("\n".join([*map(_last_state, ended), ""]), self._target)
+        elif lines:
+            ended = "".join([f"{_last_state(line)}\n" for line in lines])
+            self._console.print(ended, self._target)
         return len(text)
 
     def flush(self) -> None:
         """Do nothing: `write` flushes."""
 
     def end_line(self) -> None:
-        """End the line that was begun; the kernel may still send later states of it."""
+        """End the current line unless it is empty; the kernel may still send later states of it."""
         state = _last_state(self._line)
         if state:
-            shown = "" if self._target.isatty() else state
-            self._console.print(f"{shown}\n", self._target)
+            missing = "" if self._target.isatty() else state  # a terminal shows the line already
+            self._console.print(f"{missing}\n", self._target)
         self._line = ""
 
 
@@ -267,7 +270,8 @@ def run_apart(path: Path, out: Path, parameters: Mapping[str, Any]) -> str:
     Args:
         path: The notebook.
         out: Folder for the executed copy.
-        parameters: Values that override those of the cell tagged `parameters`, as JSON can hold.
+        parameters: Values that override those of the cell tagged `parameters`; only such as JSON
+            can hold.
 
     Raises:
         NotebookError: The notebook failed; the message is that of `run_notebook`.
@@ -280,16 +284,16 @@ def run_apart(path: Path, out: Path, parameters: Mapping[str, Any]) -> str:
         str(out),
         json.dumps(dict(parameters)),
     ]
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False
     )
-    if done.returncode:
-        print(done.stdout, end="", flush=True)
-        lines = done.stderr.strip().splitlines()
+    if process.returncode:
+        print(process.stdout, end="", flush=True)
+        lines = process.stderr.strip().splitlines()
         if not lines:
-            raise NotebookError(f"{path.name} ended with status {done.returncode}.")
+            raise NotebookError(f"{path.name} ended with status {process.returncode}.")
         raise NotebookError(lines[-1])
-    return done.stdout
+    return process.stdout
 
 
 def main(path: str, out: str, parameters: str) -> str | None:

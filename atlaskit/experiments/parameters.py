@@ -1,8 +1,9 @@
 """`ak.parameters`: reads the parameters of a notebook.
 
-The option `-p` of papermill passes a list or a dictionary as text, and papermill runs a notebook in
-the folder from which it is called. These functions return the list, and folders of the notebook's
-project.
+* `literal`: the option `-p` of papermill passes a list or a dictionary as text; this function
+  returns the list or dictionary.
+* `folder`: papermill runs a notebook in the folder from which papermill is called; this function
+  returns a folder of the notebook's project.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ __all__ = ["folder", "literal"]
 
 
 def literal(value: Any) -> Any:
-    """Return a parameter; the text of a list or a dictionary becomes the list or dictionary.
+    """Return a parameter; the text of a list, a tuple or a dictionary becomes that object.
 
     Args:
         value: The parameter, as the notebook declares it or as `papermill -p` gives it.
 
     Raises:
-        InputError: The text begins like a list or a dictionary, but cannot be read as one.
+        InputError: The text begins like a list, a tuple or a dictionary, but is none.
 
     Examples:
         >>> ak.parameters.literal("[20, 60]")
@@ -44,11 +45,12 @@ def literal(value: Any) -> Any:
 def folder(given: str, name: str) -> str:
     """Return the folder that a parameter names, or else a folder of the notebook's project.
 
+    Outside a project, the folder is beside the current folder if it exists there, so that notebooks
+    in a folder of their own share it, or else in the current folder.
+
     Args:
         given: The parameter; "" for the folder of the project.
-        name: The name of that folder, in the root of the project. Outside a project, it is the
-            folder of this name beside the current folder, if there is one, so that notebooks in a
-            folder of their own share it; or else a folder in the current folder.
+        name: The name of the project's folder, which is in the root of the project.
 
     Examples:
         >>> ak.parameters.folder("elsewhere", "figures")

@@ -1,7 +1,7 @@
-"""Runs notebooks against one server and collects their results on one page: `make experiments`.
+"""Runs notebooks with one model and collects their results on one page: `make experiments`.
 
 A notebook that fails does not stop the others; the page shows the failure. Replies are cached, so
-an interrupted run continues where it stopped.
+rerunning after an interruption makes only the calls that are missing.
 """
 
 from __future__ import annotations
@@ -58,17 +58,18 @@ SCALES: dict[str, dict[str, Any]] = {
         "episodes": 200,
     },
 }
-"""Parameters of each scale, for notebooks that declare them; `small` is the notebooks' own."""
+"""Parameters of each scale, for the notebooks that declare them. "small" keeps the notebooks' own
+values."""
 TOGETHER = 2
-"""Notebooks that are replayed at the same time; a replay needs no server but a processor core."""
+"""Notebooks that are replayed at the same time. A replay needs a processor core, and no server."""
 
 
 @dataclass(frozen=True)
 class _AskedModel:
-    """The model that notebooks ask."""
+    """The model that the notebooks ask."""
 
     words: str
-    """The value of the notebooks' parameter `model`."""
+    """The words of its `ModelSpec`: the value of the notebooks' parameter `model`."""
     vlm: VLM | None = None
     """The client of its server, or None if no server is needed."""
 
@@ -78,7 +79,7 @@ class _AskedModel:
             return None
         try:
             return self.vlm.counters()["requests"]
-        except ModelError:  # the server died; the notebooks that ask it will report that
+        except ModelError:  # the server died, which the notebooks that call it report
             return None
 
 
@@ -97,35 +98,30 @@ def run_all(
     Notebooks that are not run this time keep their earlier section on the page.
 
     Args:
-        places: Notebooks, or folders of them.
+        places: Notebooks, or folders of notebooks.
         out: Folder for executed notebooks, figures, tables and the page.
         scale: Name of a set of parameters in `SCALES`.
         only: Prefixes of the names of the notebooks to run; empty for all.
-        model: The words of a `ModelSpec`, or "oracle"; None for the one that the notebooks name. A
-            model on this machine is served once for all notebooks that ask one. A single notebook
-            starts the server itself when it makes a call.
+        model: The words of a `ModelSpec`, or "oracle"; None for the model that the notebooks name.
+            A model on this machine is served once for all notebooks that have a parameter `model`.
+            If only one of them has it, that notebook starts the server itself at its first call.
         given: Parameters for those notebooks that have them, such as `seeds`, `data`, `first` and
             `workers`.
-        replay: Use cached replies only. Oracles are not models, and run again.
+        replay: Whether to use cached replies only. An oracle is no model, and answers again.
 
     Raises:
-        InputError: Before anything runs, for an unknown scale, a prefix that matches no notebook,
-            or a parameter that no notebook has.
+        InputError: The scale is unknown, a prefix matches no notebook, or no notebook has one of
+            the parameters. Nothing has run then.
         ServerError: The model cannot be served.
     """
     if scale not in SCALES:
         raise InputError(f"scale must be {', '.join(SCALES)}; got {scale!r:.40}.")
     notebooks = _chosen([places] if isinstance(places, Path) else places, only)
-    declared = dict[Path, dict[str, str]]()
-    unknown = dict(given or {})
-    asking = 0
-    for notebook in notebooks:
-        declared[notebook] = declared_in(notebook)
-        asking += "model" in declared[notebook]
-        for name in declared[notebook]:
-            unknown.pop(name, None)
-    for name in unknown:
-        raise InputError(f"None of these notebooks has a parameter {name}.")
+    declared = {notebook: declared_in(notebook) for notebook in notebooks}
+    for name in given or {}:
+        if not any(name in names for names in declared.values()):
+            raise InputError(f"None of these notebooks has a parameter {name}.")
+    asking = sum("model" in names for names in declared.values())
     if model is None:
         model = _model_of(declared)
     settings = {"scale": scale, "model": model, **(given or {}), "replay": replay}
@@ -146,7 +142,15 @@ def run_all(
 
 
 def _chosen(places: Sequence[Path], only: Sequence[str]) -> list[Path]:
-    """Return the notebooks in some places whose names begin with one of the words, if any."""
+    """Return the notebooks in some places; only those with certain prefixes, if there are any.
+
+    Args:
+        places: See `run_all`.
+        only: Prefixes of names.
+
+    Raises:
+        InputError: A place has no notebook, or no notebook has one of the prefixes.
+    """
     found = list[Path]()
     for place in places:
         notebooks = [place]
@@ -161,17 +165,17 @@ def _chosen(places: Sequence[Path], only: Sequence[str]) -> list[Path]:
     if not only:
         return found
     chosen = set[Path]()
-    for start in only:
-        matching = {notebook for notebook in found if notebook.name.startswith(start)}
+    for prefix in only:
+        matching = {notebook for notebook in found if notebook.name.startswith(prefix)}
         if not matching:
             names = ", ".join([notebook.stem for notebook in found])
-            raise InputError(f"No notebook starts with {start!r:.40}; there are {names}.")
+            raise InputError(f"No notebook starts with {prefix!r:.40}; there are {names}.")
         chosen |= matching
     return sorted(chosen, key=found.index)
 
 
 def _model_of(declared: Mapping[Path, Mapping[str, str]]) -> str:
-    """Return the model that the first notebook with a parameter `model` names."""
+    """Return the value of the first parameter `model` in the notebooks; "oracle" without one."""
     for names in declared.values():
         if "model" in names:
             return str(ast.literal_eval(names["model"]))
@@ -180,11 +184,11 @@ def _model_of(declared: Mapping[Path, Mapping[str, str]]) -> str:
 
 @contextmanager
 def _serving(model: str, asking: int) -> Iterator[_AskedModel]:
-    """Serve a model while notebooks run, and yield it, with the options of its client unchanged.
+    """Serve a model while notebooks run, if several of them ask it, and yield what they ask.
 
     Args:
-        model: The words of a `ModelSpec`, or "oracle".
-        asking: How many of the notebooks ask it.
+        model: The words of a `ModelSpec`, whose options stay the same, or "oracle".
+        asking: How many notebooks ask the model.
     """
     if model == ORACLE:
         yield _AskedModel(model)
@@ -194,9 +198,11 @@ def _serving(model: str, asking: int) -> Iterator[_AskedModel]:
         raise InputError("The oracle is a program and takes no options of a model: leave them out.")
     if Path(spec.model).is_dir() and spec.model not in registered(MODELS):
         spec = replace(spec, model=str(Path(spec.model).resolve()))
-    if not asking or (asking == 1 and not is_address(spec.model)):
-        if asking:
-            resolve_model(spec.model)  # an unknown name is an error before any notebook runs
+    if not asking:
+        yield _AskedModel(str(spec))
+        return
+    if asking == 1 and not is_address(spec.model):
+        resolve_model(spec.model)  # raises for an unknown name, before the notebook runs
         yield _AskedModel(str(spec))
         return
     with serve(spec, data_parallel="auto") as vlm:
@@ -233,6 +239,15 @@ def _run(
     settings: Mapping[str, Any],
     is_apart: bool = False,
 ) -> NotebookRun:
+    """Run a notebook and return the record of the run, also if the notebook fails.
+
+    Args:
+        notebook: The notebook.
+        out: See `run_all`.
+        parameters: The parameters that the notebook declares.
+        settings: The arguments of `run_all` that the page shows.
+        is_apart: Whether to run the notebook in another process.
+    """
     began_s = time.time()
     failure = ""
     try:
@@ -250,7 +265,14 @@ def _run(
 def _summary(
     run: NotebookRun, before: int | None, after: int | None, to_come: Sequence[Path]
 ) -> str:
-    """Return how a notebook ended, its seconds and calls, and which notebooks are still to come."""
+    """Return how a notebook ended, its seconds and calls, and which notebooks are still to come.
+
+    Args:
+        run: The run of the notebook.
+        before: The calls that the server had answered before; None if it does not count them.
+        after: The calls that it had answered afterwards.
+        to_come: The notebooks that follow.
+    """
     took = f"{run.seconds:.1f} s"
     if before is not None and after is not None:
         took += f", {after - before:,} calls"

@@ -1,4 +1,4 @@
-"""KINDS, the masks, and `action_at`: translates numbered actions to those of the environment."""
+"""Numbered actions: kinds, masks, and the translation to actions of the environment."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CELL_KINDS = tuple(name for name, kind in ACTIONS.items() if kind.takes != "noth
 
 
 def action_at(kind: str, cell: int, description: str = "", confidence: float = 1.0) -> Action:
-    """Return the action of a kind at a cell; a kind that names none ignores it."""
-    named = ACTIONS[kind]
-    if named.takes == "claims":
-        return named.make([Claim(cell, description, confidence)])
-    return named.make([cell])
+    """Return the action of a kind at a cell; a kind that names no cell ignores it."""
+    action_kind = ACTIONS[kind]
+    if action_kind.takes == "claims":
+        return action_kind.make([Claim(cell, description, confidence)])
+    return action_kind.make([cell])
 
 
 def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
@@ -34,10 +34,11 @@ def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
 
 
 def as_move(action: Mapping[str, Any]) -> Action:
-    """Return the action that a dictionary names, which may come from a model.
+    """Return the action that a dictionary describes, such as a model's reply.
 
     Raises:
-        IllegalAction: It names no action, or no cell where one is needed.
+        IllegalAction: The dictionary names no action, or an argument of the action is missing or
+            has a wrong type.
     """
     kind = action.get("action")
     cell = action.get("cell")
@@ -76,7 +77,7 @@ def action_space(n_cells: int, n_answers: int) -> spaces.Dict:
 
 
 def is_in(space: spaces.Space[Any], action: Any) -> bool:
-    """Return whether a space contains an action, whatever object that is."""
+    """Return whether a space contains an action, which may be any object."""
     try:
         return action in space
     except OverflowError:  # Gymnasium 1.0 raises it for integers of more than 64 bits
@@ -84,20 +85,22 @@ def is_in(space: spaces.Space[Any], action: Any) -> bool:
 
 
 def legal_moves(observation: Observation) -> list[tuple[str, int]]:
-    """Return every legal (kind, cell) but finished, without cells whose frame cannot be decoded.
+    """Return every legal (kind, cell) of the current state, except finished.
+
+    A cell whose frame cannot be decoded can be neither zoomed in on nor kept.
 
     Args:
-        observation: What the current state shows.
+        observation: The observation of the current state.
     """
     return moves_of(observation.legal, observation.view.unreadable)
 
 
 def moves_of(legal: LegalSet, unreadable: Collection[int] = ()) -> list[tuple[str, int]]:
-    """Return every (kind, cell) of a legal set but finished.
+    """Return every (kind, cell) of a legal set, except finished; the cell of backtrack is 0.
 
     Args:
         legal: The legal set.
-        unreadable: Cells that cannot be looked at or kept: their frame cannot be decoded.
+        unreadable: Cells whose frame cannot be decoded: they can be neither zoomed in on nor kept.
     """
     moves = list[tuple[str, int]]()
     for kind in CELL_KINDS:
@@ -112,8 +115,8 @@ def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict
     """Return every legal action as a dictionary of numbers.
 
     Args:
-        moves: The legal (kind, cell) but finished.
-        n_answers: How many answers the question has.
+        moves: Every legal (kind, cell), except finished.
+        n_answers: The number of possible answers to the question.
     """
     actions = [as_action(kind, cell) for kind, cell in moves]
     for answer in range(n_answers):
@@ -124,7 +127,7 @@ def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict
 def masks(
     actions: Iterable[dict[str, int]], n_cells: int
 ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return masks of these actions: kinds, int8 (8,), and cells by kind, int8 (8, k²)."""
+    """Return two masks of actions: over kinds, int8 (8,), and over cells by kind, int8 (8, k²)."""
     kinds = np.zeros(len(KINDS), np.int8)
     cells = np.zeros((len(KINDS), n_cells), np.int8)
     for action in actions:

@@ -1,4 +1,4 @@
-"""`AtlasEnv`: the environment whose action is a dictionary; `DiscreteAtlasEnv`: is a number."""
+"""`AtlasEnv`, whose actions are dictionaries, and `DiscreteAtlasEnv`, whose actions are numbers."""
 
 from __future__ import annotations
 
@@ -40,22 +40,24 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     nor a question is given, each `reset` draws a world of `duration_s` seconds and one of the
     questions of `task` about it, from the environment's seed alone.
 
-    **Observation**, uint8 (k·cell, k·cell, 3): the current grid, with dead cells black. After zoom
-    or investigate: the frame or the context scan instead, on mid-grey. Subtitles are in `info`.
+    **Observation**, uint8 (height, width, 3): the current grid, with dead cells black. After zoom
+    or investigate, the frame or the context scan replaces it, on mid-grey. With square cells,
+    height and width are k·cell. Subtitles are in `info`.
 
     **Action** `{"kind", "cell", "answer"}`, integers: the index of one of `KINDS`; the cell it
     names; and, for finished, the index of the choice or the count. Numbers that a kind does not use
-    are ignored. A when-question is answered by the evidence: by the interval from the start of its
-    first cell to the end of its last; one of several intervals by the cells themselves, which are
-    one interval where they touch.
+    are ignored. A when-question is answered by the evidence: the answer is the interval from the
+    start of its first cell to the end of its last. If the question asks for several intervals, each
+    cell is an interval, and cells that touch are joined.
 
     **End of an episode.** With depth-first traversal, finished ends the episode (*terminated*).
     With breadth-first traversal, finished moves on to the region that was marked first, and ends
     the episode if there is none. A region that is left without evidence and without marked cells
     becomes a dead zone. After `max_steps` steps, the episode is *truncated*.
 
-    **Reward**: minus `step_cost` for each step, plus `Question.score` of the answer (paper §3.1),
-    or what another `reward` scores. If that limits the frames to keep, no more can be added.
+    **Reward**: minus `step_cost` for each step and, at the end, plus `Question.score` of the answer
+    (paper §3.1) or the score of another `reward`. If the reward limits how many frames are kept,
+    further frames cannot be added.
 
     **Illegal actions** cost a step, change nothing and raise nothing; `info["illegal"]` says why.
     `info` also has the masks of the legal actions: `kind_mask` (8,), `cell_mask` (8, k²) and
@@ -65,8 +67,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     # Gymnasium requires a plain dictionary.
     metadata = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012
     episode: AtlasEpisode
-    """The current episode, whose rules these are. A step replaces it, so a copy of the environment
-    goes its own way."""
+    """The current episode, which holds the rules. Each step replaces it by a changed copy, so that
+    copies of the environment do not affect each other."""
 
     def __init__(
         self,
@@ -94,14 +96,14 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         """Set up the task, or the distribution of tasks.
 
         Args:
-            video: An open `Video`, or what `open_video` takes. Only the latter can be sent to other
-                processes.
-            question: A question about the video. None, as `video`: draw both.
-            task: What is asked and rewarded: one of `TASKS`. Of a given question, only what is
-                rewarded.
-            reward: What is rewarded instead.
-            worlds: Whose worlds are drawn: the name under which a package has registered its own;
-                "" for the first of them.
+            video: A file or a list of files, as for `open_video`, or an open `Video`, which cannot
+                be sent to other processes. If both `video` and `question` are None, they are drawn.
+            question: A question about the video.
+            task: One of `TASKS`, which say what is asked and what is rewarded. With a question of
+                your own, only the reward of the task counts.
+            reward: Replaces the reward of the task.
+            worlds: The name under which a package has registered its worlds, from which tasks are
+                drawn; "" for the first name in alphabetical order.
             duration_s: Duration of a drawn world in seconds.
             k: A grid has k×k cells.
             cell: Width and height of a cell in pixels; of a native cell, the longer of the two.
@@ -111,16 +113,16 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             traversal: Whether the agent opens cells ("dfs") or marks them ("bfs").
             max_steps: Steps after which an episode is truncated.
             n_answers: Answers in the action space; at least the choices of the given question.
-            step_cost: What each step takes off the reward.
+            step_cost: The amount by which each step lowers the reward.
             subtitles: A subtitle file for the video, or whether `info` has the video's own lines.
             cache: A Cache, or its folder. None: the default cache for a given video, and for drawn
                 worlds a cache in memory that lasts one episode.
             render_mode: "rgb_array", or None.
-            pixels: Whether observations are drawn. Without it they are black, which saves time
-                where a policy looks at `env.observation` itself, or at nothing.
+            pixels: Whether observations are drawn. If not, they are black, which saves time for a
+                policy that reads `env.observation` or no image at all.
 
         Raises:
-            InputError: If an argument breaks a rule.
+            InputError: An argument breaks a rule.
         """
         _check_settings(max_steps, n_answers, render_mode, self.metadata["render_modes"])
         self.max_steps = max_steps
@@ -142,9 +144,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "subtitles": subtitles not in (False, None),
             "labels": "none",  # the position of a cell tells its number
         }
-        self._drawing = named_task(task)
+        self._drawn_task = named_task(task)
         self._worlds = worlds
-        self.rewarded = reward or self._drawing.reward
+        self.rewarded = reward or self._drawn_task.reward
         self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
         # Invalid settings raise here, and not at the first reset.
         self._begin(np.random.default_rng(0))
@@ -171,7 +173,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         """Take an action; return (observation, reward, terminated, truncated, info).
 
         Raises:
-            gymnasium.error.ResetNeeded: If the episode is over or has not begun.
+            gymnasium.error.ResetNeeded: The episode is over or has not begun.
         """
         if self._is_over:
             raise gymnasium.error.ResetNeeded(
@@ -249,7 +251,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             cache = self._cache or default_cache()
         else:
             video, question = draw_task(
-                rng, self.duration_s, self.n_answers, self._drawing, self._worlds
+                rng, self.duration_s, self.n_answers, self._drawn_task, self._worlds
             )
             cache = self._cache or Cache(None)
         atlas = Atlas(video, cache=cache, **self._atlas_settings)
@@ -271,7 +273,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         return self.episode.take(action_at(kind, chosen["cell"]), answer)
 
     def _seen(self) -> Pixels:
-        """Return the observation: the pixels, or black ones."""
+        """Return the observation in pixels, which are black if observations are not drawn."""
         if self._are_drawn:
             return self._pixels()
         width, height = self.observation.view.size
@@ -283,7 +285,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         return np.array(ImageOps.pad(shown.image, view.size, color=LETTERBOX))
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
-        """Return what an agent gets beside the pixels, as types that vector environments stack."""
+        """Return the `info` of an observation, in types that vector environments can stack."""
         grid = self.state.grid
         kinds, cells = masks(self.legal_actions(), self.atlas.root.size)
         subtitles = list[tuple[float, float, str]]()
@@ -320,8 +322,8 @@ def _check_settings(
 class DiscreteAtlasEnv(AtlasEnv):
     """`AtlasEnv` with numbers for actions: 6·k² that name a cell, backtrack, and the answers.
 
-    The number of kind c of `CELL_KINDS` at a cell is c·k² + cell; 6·k² is backtrack;
-    6·k² + 1 + answer is finished.
+    The kind with index c in `CELL_KINDS`, at a cell, has the number c·k² + cell; backtrack has
+    6·k², and finished has 6·k² + 1 + answer.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """What an episode is about: what is asked (`TASKS`), and what is rewarded (`Reward`, `Coverage`).
 
-`Reward` is the score of the answer (paper §3.1). A subclass rewards something else on the same
-environment: what may be done, the masks and the end of an episode stay. An episode is about one
-question about one video, which the user gives, or which is drawn.
+`Reward` is the score of the answer (paper §3.1). A subclass can reward something else in the same
+environment: the legal actions, the masks and the end of an episode do not change. An episode is
+about one question about one video. The user gives both, or both are drawn.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from atlaskit.video.video import Video
 class Reward:
     """The score of the answer: 1 for the right choice or count, temporal IoU for intervals.
 
-    A subclass overrides `score`, and what else it needs. An episode asks for the score once, when
-    it is finished.
+    A subclass overrides `score` and, if needed, the other members. `score` is called once in an
+    episode, at its end.
 
     Examples:
         >>> from atlaskit.gym import AtlasEnv, Reward
@@ -67,7 +67,7 @@ class Reward:
             )
 
     def words(self, question: Question) -> str:
-        """Return how a language model is told what to do with a question."""
+        """Return the instruction that tells a language model what to do with a question."""
         return form_words(question)
 
 
@@ -75,9 +75,9 @@ class Reward:
 class Coverage(Reward):
     """The share of the events that the kept frames show: a summary of at most `most_kept` frames.
 
-    With E events, at most n frames and s events of which a kept frame shows one moment, the score
-    is s / min(n, E). A frame that shows no event, or one that another frame shows, takes a place
-    and earns nothing.
+    If there are E events, at most n frames may be kept, and the kept frames show a moment of s
+    different events, then the score is s / min(n, E). So a frame that shows no event, or the same
+    event as another frame, only takes a place.
 
     The events are the question's `positions_s`, or the intervals of its true answer. Its kind does
     not matter, because nothing is answered.
@@ -106,7 +106,7 @@ class Coverage(Reward):
             )
 
     def words(self, question: Question) -> str:
-        """Return how many frames may be kept, and for what."""
+        """Return the instruction: how many frames may be kept, and what is rewarded."""
         most = "" if self.most_kept is None else f" Keep at most {self.most_kept} frames."
         return (
             f"Nothing is answered: what the kept frames show counts, each event once.{most} Then "
@@ -119,7 +119,7 @@ ANSWER = Reward()
 
 
 Source: TypeAlias = AnyVideo
-"""A video: open, or as `open_video` takes it."""
+"""A video: an open `Video`, or any argument of `open_video`."""
 VideoQuestion: TypeAlias = tuple[Video, Question]
 
 ANSWERABLE = ("choice", "when", "count")
@@ -129,7 +129,7 @@ DRAWN = ("choice", "when")
 WORLD_SIZE = (128, 72)
 """(width, height) of a drawn world's frames in pixels."""
 MAX_WORLDS = 100
-"""How many worlds are searched for a question before drawing one fails."""
+"""The most worlds that are made in search of one with a question; then drawing a task fails."""
 
 
 class World(Protocol):
@@ -137,23 +137,26 @@ class World(Protocol):
 
     @property
     def drawn(self) -> Video:
-        """The video; its frames are drawn when they are asked for."""
+        """The video, whose frames are drawn on demand."""
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions about it, with their answers."""
+        """The questions about the video, with their answers."""
 
     @property
     def several(self) -> tuple[Question, ...]:
-        """When-questions of several intervals."""
+        """When-questions whose answer is several intervals."""
 
     @property
     def summary(self) -> Question:
-        """The question whose answer is when anything happens."""
+        """The when-question whose answer is all intervals in which something happens."""
 
 
 class MakesWorlds(Protocol):
-    """Makes the world of a seed, always the same: what an entry point of a package leads to."""
+    """A function that makes the world of a seed, always the same one for the same arguments.
+
+    A package registers it as an entry point of the group `atlaskit.worlds`.
+    """
 
     def __call__(
         self, seed: int, duration_s: float, /, *, size: tuple[int, int], anomaly: bool
@@ -162,10 +165,13 @@ class MakesWorlds(Protocol):
 
 
 def maker_of_worlds(name: str = "") -> MakesWorlds:
-    """Return what makes worlds: what has that name, or else the first by name that is registered.
+    """Return a registered function that makes worlds.
+
+    Args:
+        name: The name under which it is registered; "" for the first in alphabetical order.
 
     Raises:
-        InputError: No package has registered worlds, or none of that name.
+        InputError: No package has registered worlds, or none under this name.
     """
     names = list(registered(WORLDS))
     if not names:
@@ -182,7 +188,7 @@ class Task:
 
     name: str
     asked: Callable[[World], tuple[Question, ...]]
-    """The questions about a world, one of which an episode is about."""
+    """Returns the questions about a world, from which an episode draws one."""
     reward: Reward = ANSWER
     anomaly: bool = False
     """Whether one object of the world does not belong."""
@@ -215,7 +221,8 @@ TASKS: dict[str, Task] = {
         Task("anomaly", lambda world: world.questions, anomaly=True),
     )
 }
-"""The tasks by name: answer a question; say when; keep what happens; find what does not belong."""
+"""The tasks by name: answer a question, say when something happens, keep frames of all that
+happens, and find the object that does not belong."""
 
 
 def named_task(name: str) -> Task:
@@ -239,8 +246,8 @@ def given_task(
     """Return the task that the user gave, with the video opened; None if tasks are to be drawn.
 
     Raises:
-        InputError: If only one of video and question is given, if the question cannot be answered
-            by an action, or if subtitles are given for a drawn world.
+        InputError: Only one of video and question is given, the question cannot be answered by an
+            action, or subtitles are given for a drawn world.
     """
     if (video is None) != (question is None):
         raise InputError(
@@ -267,12 +274,12 @@ def draw_task(
     Args:
         rng: Source of randomness.
         duration_s: Duration of the world in seconds.
-        n_answers: How many answers the action space has.
-        task: What is asked about the world.
-        worlds: Whose world: see `maker_of_worlds`.
+        n_answers: The number of answers in the action space.
+        task: The questions to draw from.
+        worlds: The name of the function that makes worlds: see `maker_of_worlds`.
 
     Raises:
-        InputError: If no world of this duration has a question, or one needs more answers.
+        InputError: No world of this duration has a question, or a question needs more answers.
     """
     make = maker_of_worlds(worlds)
     for _ in range(MAX_WORLDS):
@@ -299,7 +306,7 @@ def check_question(question: Question, n_answers: int) -> None:
             f"The true answer of {question.text!r} is not known, so there is no reward."
         )
     needed = len(question.choices)
-    if question.kind == "count":
+    if question.kind == "count":  # the answers are the numbers from 0 on
         needed = question.answer + 1  # type: ignore[operator]
     if needed > n_answers:
         raise InputError(

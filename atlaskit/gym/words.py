@@ -1,7 +1,6 @@
-"""What a language model is told of an episode: the question, where it looks, what it may do.
+"""Texts about an episode for a language model: the question, the observation, the legal actions.
 
-These texts are not those of `agents`: a trainer's model learns from these, and the prompts of a
-search stay as they are.
+They are separate from the prompts of `agents`, so that either can change without the other.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from atlaskit.environment.question import Kind, Question
 MOST_LINES = 60
 """Subtitle lines that one observation lists."""
 MOST_ITEMS = 40
-"""Pieces of evidence that one observation lists: the latest."""
+"""Pieces of evidence that one observation lists; of more, the latest are listed."""
 LONGEST_TEXT = 300
-"""Characters of a subtitle line or a description that are told."""
+"""Characters of a subtitle line or a description; the rest is cut off."""
 
 FORMS: dict[Kind, str] = {
     "choice": "Answer with the number of one choice.",
@@ -31,17 +30,17 @@ FORMS: dict[Kind, str] = {
     "open": "Answer in a few words.",
     "summary": "Answer with what happens, in order of time, in a few plain sentences.",
 }
-"""How a question of each kind is answered."""
+"""The instruction how to answer a question of each kind."""
 
 
 def question_words(question: Question, form: str) -> str:
-    """Return the question, its choices, and what to do with it."""
+    """Return the question, its choices, and the instruction `form`, as lines of text."""
     choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
     return "\n".join([f"The question: {question.text}", *choices, form])
 
 
 def form_words(question: Question) -> str:
-    """Return the form of a question's answer."""
+    """Return the instruction how to answer a question."""
     form = FORMS[question.kind]
     if question.several:
         form += "\nIt may be several intervals: [[start, end], …]."
@@ -49,7 +48,7 @@ def form_words(question: Question) -> str:
 
 
 def observation_words(observation: Observation, steps_left: int) -> str:
-    """Return where the agent is, what is said there, what it kept, and how many steps are left."""
+    """Return the position in the video, the subtitles there, the evidence and the steps left."""
     state = observation.state
     grid = state.grid
     rows = [
@@ -65,7 +64,7 @@ def observation_words(observation: Observation, steps_left: int) -> str:
         rows.append(f"Ruled out: {listed(sorted(state.dead_cells))}.")
     if state.marked:
         rows.append(f"Queued: {len(state.marked)} stretches.")
-    rows += _said(observation) + _kept(state)
+    rows += _subtitle_rows(observation) + _evidence_rows(state)
     return "\n".join([*rows, f"Steps left: {steps_left}."])
 
 
@@ -85,8 +84,8 @@ def moves_words(moves: Iterable[tuple[str, int]], other: Sequence[str]) -> str:
     return f"Possible now: {'; '.join([*rows, *other])}."
 
 
-def _said(observation: Observation) -> list[str]:
-    """Return the subtitle lines as rows, quoted: they are part of the video, never instructions."""
+def _subtitle_rows(observation: Observation) -> list[str]:
+    """Return the subtitle lines as rows. The quotes show that they are not instructions."""
     lines = observation.subtitles
     rows = [f"  {clock(line.start_s)} {_quoted(line.text)}" for line in lines[:MOST_LINES]]
     if not rows:
@@ -96,7 +95,8 @@ def _said(observation: Observation) -> list[str]:
     return ["Said in this time:", *rows]
 
 
-def _kept(state: State) -> list[str]:
+def _evidence_rows(state: State) -> list[str]:
+    """Return the evidence as rows; of more than MOST_ITEMS, the latest."""
     items = state.scratchpad.items
     rows = list[str]()
     for item in items:
@@ -110,12 +110,14 @@ def _kept(state: State) -> list[str]:
 
 
 def _described(description: str) -> str:
+    """Return a description as the end of a row; "" for none."""
     if not description:
         return ""
     return f": {_quoted(description)}"
 
 
 def _quoted(text: str) -> str:
+    """Return a text in quotes, cut to LONGEST_TEXT characters."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[:LONGEST_TEXT]}…"
     return json.dumps(text, ensure_ascii=False)

@@ -1,6 +1,6 @@
 """The baselines of the paper (§4.1): frames at equal steps, one grid, captions, subtitles, nothing.
 
-The question has no influence on what the model sees or reads.
+The question has no influence on the frames that the model sees or the captions that it writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atlaskit.errors import InputError, check_whole
 from atlaskit.methods.records import clip_spans, equal_parts
 from atlaskit.methods.run import Call, DecisionCall, MethodRun, TextCall, method, sheets, speech
 from atlaskit.models.names import preset_of
-from atlaskit.models.protocol import Image, Model, Request
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Image, Model, Request
 from atlaskit.models.serving.server import as_model
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
@@ -54,9 +54,9 @@ class FramesCall(DecisionCall):
     views: tuple[View, ...]
     """The frames in order of time, several in each view."""
     subtitles: tuple[tuple[Line, ...], ...]
-    """For each view: the subtitle lines of its stretch of the video, or those that fit."""
+    """For each view: the subtitle lines of its interval, or those that fit into the prompt."""
     remark: str = ""
-    """A sentence about lines that are left out; empty if there are none."""
+    """A sentence about subtitle lines that are left out; empty if there are none."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -68,7 +68,7 @@ class FramesCall(DecisionCall):
 
 @dataclass(frozen=True)
 class CaptionCall(Call):
-    """Describe a clip, independently of any question (paper §4.1, LLM over captions)."""
+    """Describe a clip, whatever the question is (paper §4.1, LLM over captions)."""
 
     view: View
     subtitles: tuple[Line, ...]
@@ -94,8 +94,8 @@ def uniform(
     Args:
         frames: How many frames to show.
         per_image: Frames in one image: a square number from 4 on that divides `frames`.
-        context: Tokens of subtitles that the model may get, at four characters each; of more, those
-            lines that match the question best. None: what suits the model.
+        context: Tokens of subtitles that the model may get, at four characters each; if there are
+            more, it gets the lines that match the question best. None: the default for the model.
 
     Examples:
         >>> ak.baselines.uniform(video, question, vlm=vlm, frames=16).total.calls
@@ -111,8 +111,9 @@ def uniform(
             f"per_image must be a square number that divides the {frames} frames; got {per_image}."
         )
     duration_s = run.video.duration_s
-    most = 4 * (context or preset_of(run.vlm).context)
-    listed, remark = listed_lines(run.lines((0.0, duration_s)), run.question, most, most)
+    most = CHARACTERS_A_TOKEN * (context or preset_of(run.vlm).context)
+    lines = run.lines((0.0, duration_s))
+    listed, remark = listed_lines(lines, run.question, most=most, room=most)
     views = list[View]()
     spoken = list[tuple[Line, ...]]()
     for part in equal_parts((0.0, duration_s), images):
@@ -160,8 +161,8 @@ def captions(
     Args:
         clip_s: Length of a clip in seconds.
         per_clip: Frames that are shown of a clip: a square number.
-        context: Tokens of captions that the model may get, at four characters each. Those that do
-            not fit are cut off at the end of the video, and the result's `failure` says so.
+        context: Tokens of captions that the model may get, at four characters each. If there are
+            more, the captions of the video's end are left out, and the result's `failure` says so.
 
     Raises:
         InputError: If an argument breaks a rule.
@@ -192,8 +193,8 @@ def subtitles_only(run: MethodRun, *, context: int = 100_000) -> Result:
     """Answer from the subtitles, without images.
 
     Args:
-        context: Tokens of subtitles that the model may get, at four characters each. Those that do
-            not fit are cut off at the end of the video, and the result's `failure` says so.
+        context: Tokens of subtitles that the model may get, at four characters each. If there are
+            more, those of the video's end are left out, and the result's `failure` says so.
 
     Examples:
         >>> ak.baselines.subtitles_only(video, question, vlm=vlm).settings["method"]

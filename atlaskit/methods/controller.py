@@ -1,9 +1,9 @@
-"""A controller takes turns: in each, it thinks, takes one action, and reads its outcome.
+"""A controller: the model takes turns, in each of which it thinks, acts, and reads the outcome.
 
-A method defines its actions (`Tool`). The schema of a turn is the union of their arguments, so a
+A method defines the actions (`Tool`). The schema of a turn is the union of their arguments, so a
 controller cannot name a tool or a clip that does not exist. It names clips by index and never
-times, because models make up times. `Ranges` are the clips that an action names: in words, as
-sheets, and for a closer look.
+times, because models make up times. `Ranges` are the ranges of clips that an action names, which
+can be put into words and looked at closely.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Outcome:
 
     text: str
     views: tuple[View, ...] = ()
-    """The sheets that it shows."""
+    """The sheets that are shown to the controller."""
     intervals_s: tuple[Span, ...] = ()
-    """The parts of the video that it is about."""
+    """The parts of the video that the outcome is about, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Tool:
 
     name: str
     purpose: str
-    """The sentence of the prompt that says what it does and when to use it."""
+    """The sentence of the prompt that says what the action does and when to use it."""
     arguments: Mapping[str, Any]
     """Type of each argument, as a field of a pydantic model."""
     use: Callable[[Any], Outcome]
-    """Takes the action; the arguments are its attributes."""
+    """Carries out the action that a controller names; its attributes are the arguments."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class ControllerCall(Call):
     """The next turn of a controller, after the turns so far."""
 
     method: str
+    """Name of the method, which is the step of the request."""
     role: str
     """The system message: what the controller is and what it is for."""
     question: Question
@@ -90,7 +91,7 @@ class ControllerCall(Call):
 
     @property
     def _showing(self) -> list[int]:
-        """Numbers of the turns whose sheets the controller sees."""
+        """Numbers of the turns whose sheets the controller still sees."""
         showing = [number for number, turn in enumerate(self.turns) if turn.outcome.views]
         if self.keep_views is None:
             return showing
@@ -118,7 +119,7 @@ class ControllerCall(Call):
 
 @lru_cache(maxsize=256)
 def _turn_schema(tools: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]) -> type[BaseModel]:
-    """Return the form of a turn, for tools with their names and arguments."""
+    """Return the schema of a turn, for (name, (argument, type) pairs) of each tool."""
     variants = list[type[BaseModel]]()
     for name, arguments in tools:
         title = "".join(map(str.title, name.split("_")))
@@ -136,13 +137,13 @@ def converse(
     turns: int,
     keep_views: int | None = None,
 ) -> tuple[Turn, ...]:
-    """Let a controller take turns; return them, without the one that finishes.
+    """Let a controller take turns, and return them without the turn that finishes.
 
     Only `finish` is legal in the last turn, so the model is not asked for that turn. The
     conversation also ends when the budget is spent, or a call fails.
 
     Args:
-        run: The run that makes the calls; the method's name is the step of each turn.
+        run: The run that makes the calls. The step of each call is the method's name.
         role: The system message.
         clips: Number of clips of the video.
         tools: The actions.
@@ -184,9 +185,9 @@ def notes_of(turns: tuple[Turn, ...], thoughts: bool = False) -> str:
 MOST_RANGES = 8
 """The most ranges that one action may name."""
 SHEETS_K = (4, 3, 2)
-"""A sheet of frames has K×K cells: 4×4, or fewer if there are many ranges."""
+"""A sheet of frames has K×K cells. K is 4, or less if there are many ranges."""
 LEAST_FRAMES = MOST_RANGES * SHEETS_K[-1] ** 2
-"""Frames that are enough for one sheet of each range."""
+"""The fewest frames that fill a sheet for each range."""
 LARGEST_FRAMES = MOST_IMAGES * SHEETS_K[0] ** 2
 """The most frames that fit on the sheets of one request."""
 
@@ -226,34 +227,34 @@ class SureAnswer(Answer):
 
 @dataclass(frozen=True)
 class InspectCall(Call):
-    """Answer a controller's question about the stretches that it named."""
+    """Answer a controller's question about the ranges of clips that it named."""
 
     query: str
-    """The controller's own words."""
+    """The question in the controller's own words."""
     views: tuple[View, ...]
-    """Sheets of the stretches, in order of time."""
-    tells: Literal["found", "confidence"]
-    """The field of the reply beside its answer."""
+    """Sheets of the ranges, in order of time."""
+    judgement: Literal["found", "confidence"]
+    """The field of the reply that judges its answer."""
 
     def request(self) -> Request:
         """Return the request to the model."""
-        schema = FoundAnswer if self.tells == "found" else SureAnswer
-        before = BEFORE_THE_QUESTION[self.tells]
+        schema = FoundAnswer if self.judgement == "found" else SureAnswer
+        before = BEFORE_THE_QUESTION[self.judgement]
         query = f"Asked: {self.query}"
         return self.of("worker", "inspect", schema, INSPECTOR, *sheets(self.views), before, query)
 
 
 @lru_cache(maxsize=256)
 def clip_index(clips: int) -> Any:
-    """Return the type of the index of a clip, for a video of so many clips."""
+    """Return the type of the index of a clip, for a video of `clips` clips."""
     return Annotated[int, Field(strict=True, ge=0, le=clips - 1)]
 
 
 @lru_cache(maxsize=256)
 def clip_range(clips: int) -> type[BaseModel]:
-    """Return the type of a range: `first` and `last`, which is included.
+    """Return the type of a range of clips: its `first` and its `last` clip, which is included.
 
-    JSON Schema cannot compare two fields, so the reader of a range checks that `first` comes first.
+    JSON Schema cannot compare two fields; `by_ranges` checks that `last` is not before `first`.
     """
     index = clip_index(clips)
     return reply_model("ClipRange", first=index, last=index)
@@ -266,7 +267,7 @@ def clip_ranges(clips: int) -> Any:
 
 
 def check_frames(frames: int) -> None:
-    """Raise InputError unless this number of frames fills a sheet a range, and fits one request."""
+    """Raise InputError unless the frames fill a sheet for each range, and fit into one request."""
     check_whole("frames", frames, least=LEAST_FRAMES)
     if frames > LARGEST_FRAMES:
         raise InputError(
@@ -276,31 +277,32 @@ def check_frames(frames: int) -> None:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of clips, in order; none overlaps or touches another."""
+    """Ranges of clips, in order of time. There is a clip between any two ranges."""
 
     clips: Sequence[Span]
-    """The interval of each clip of the video."""
+    """The interval of each clip of the video, in seconds."""
     ends: tuple[tuple[int, int], ...]
-    """The indices of the first and the last clip of each."""
+    """The indices of the first and the last clip of each range."""
 
     @classmethod
     def of(cls, clips: Sequence[Span], named: Iterable[tuple[int, int]]) -> Ranges:
-        """Return ranges; those that overlap or touch are joined."""
+        """Return ranges by their first and last clips; join those that overlap or touch."""
         joined = list[tuple[int, int]]()
         for first, last in sorted(named):
             if joined and first <= joined[-1][1] + 1:
-                joined[-1] = joined[-1][0], max(last, joined[-1][1])
+                begin, end = joined[-1]
+                joined[-1] = (begin, max(last, end))
             else:
                 joined.append((first, last))
         return cls(clips, tuple(joined))
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Their intervals in seconds."""
+        """The interval of each range in seconds."""
         return tuple((self.clips[first][0], self.clips[last][1]) for first, last in self.ends)
 
     def __str__(self) -> str:
-        """Return them in words, with their times, such as "Clips 3–5 (0:30.0–1:00.0)"."""
+        """Return the ranges in words, with their times, such as "Clips 3–5 (0:30.0–1:00.0)"."""
         words = list[str]()
         for (first, last), (start_s, end_s) in zip(self.ends, self.spans, strict=True):
             clips = listed(range(first, last + 1))
@@ -308,14 +310,14 @@ class Ranges:
         return f"Clips {', '.join(words)}"
 
     def inspect(
-        self, run: MethodRun, question: str, frames: int, tells: Literal["found", "confidence"]
+        self, run: MethodRun, question: str, frames: int, judgement: Literal["found", "confidence"]
     ) -> Outcome:
-        """Return the model's answer to a controller's question about frames of them."""
+        """Return the model's answer to a controller's question about frames of the ranges."""
         views = sheets_over(run, self.spans, frames)
-        reply = run.call(InspectCall(question, views, tells), self.spans)
+        reply = run.call(InspectCall(question, views, judgement), self.spans)
         if reply is None:
             return Outcome(f"{self} could not be looked at this time.")
-        if tells == "found":
+        if judgement == "found":
             words = f": {found_words(reply)}"
         else:
             words = f", sure to {reply.confidence:.0%}: {reply.answer}"
@@ -329,7 +331,8 @@ def by_ranges(
 
     Args:
         clips: The interval of each clip of the video.
-        use: Takes the action and its ranges. It is not called if a range ends before it begins.
+        use: Carries out the action with its ranges. If a range ends before it begins, the outcome
+            says so, and `use` is not called.
     """
 
     def use_if_possible(action: Any) -> Outcome:
@@ -349,15 +352,15 @@ def by_ranges(
 def sheets_over(run: MethodRun, spans: Sequence[Span], frames: int) -> tuple[View, ...]:
     """Return the sheets that show some intervals, in order of time.
 
-    Each interval gets at least one sheet, and sheets are as large as that allows. The other sheets
-    go, one by one, to the interval whose frames are the furthest apart.
+    Each interval gets at least one sheet, and a sheet has as many cells as that allows. The other
+    sheets go, one by one, to the interval whose frames are the furthest apart.
 
     Args:
-        run: The run that shows them.
+        run: The run that shows the frames.
         spans: The intervals, in order of time; at most `frames / 4` of them.
         frames: The most frames on all sheets together.
     """
-    k = next(k for k in SHEETS_K if frames // k**2 >= len(spans))
+    k = next(each for each in SHEETS_K if frames // each**2 >= len(spans))
     counts = [1] * len(spans)
     lengths_s = [end_s - start_s for start_s, end_s in spans]
     steps_s = list(lengths_s)
@@ -373,5 +376,5 @@ def sheets_over(run: MethodRun, spans: Sequence[Span], frames: int) -> tuple[Vie
 
 
 def found_words(reply: FoundAnswer) -> str:
-    """Return an answer in words for a controller."""
+    """Return an answer in words for a controller, which say if nothing was found."""
     return reply.answer if reply.found else f"Not found. {reply.answer}".strip()

@@ -23,9 +23,9 @@ from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
 
 PER_CHUNK = 32
-"""Scenes that one call reads."""
+"""Scenes that one map call reads."""
 MOST_CANDIDATES = 64
-"""The most scenes to choose from: those that the surest readers named."""
+"""The most scenes that the reduce call chooses from: those that the surest map calls named."""
 LOOK_K = 4
 """Each half of a chosen scene is shown on a sheet of 4×4 frames, so 32 frames in all."""
 MOST_SEGMENTS = 10
@@ -107,7 +107,7 @@ class MapCall(Call):
     scenes: Mapping[int, str]
     """The description of each scene of this part, by its number; only these can be named."""
     sheets: tuple[Sheet, ...]
-    """The middle frame of each of them, labelled with its number."""
+    """Sheets of the middle frame of each scene, labelled with the scene's number."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -229,13 +229,13 @@ def mapreduce(
     are looked at closely also where the question is global, since frames of their middles alone
     hide what is brief; the choice is made among 64 named scenes at most; a scene's text in a
     prompt is cut off after 2,000 characters. If no scene is named, the answer comes from what the
-    readers wrote.
+    map calls found.
 
     Args:
         clip_s: Length of a clip in seconds.
         longest: The most clips of a scene.
-        context: Tokens of text that the answer may be drawn from, at four characters each. Those
-            that do not fit are cut off, and the result's `failure` says so.
+        context: Tokens of text that the answer may be drawn from, at four characters each. Text
+            beyond that is left out, and the result's `failure` says so.
 
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
@@ -274,9 +274,10 @@ def mapreduce_clips(run: MethodRun, *, clip_s: float = CLIP_S, context: int = 10
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding in one chunk of scenes."""
+    """What a map call found in one chunk of scenes."""
 
     scenes: tuple[Scene, ...]
+    """The scenes of the chunk."""
     reasoning: str
     named: tuple[int, ...]
     """Numbers of the scenes that bear on the question."""
@@ -349,14 +350,17 @@ def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], b
     rows = {scene.index: scene.row for scene in candidates}
     call = ReduceCall(run.question, run.video.duration_s, each_row(findings), rows)
     answer = run.call(call, each_span(candidates))
-    if answer is None:  # the scenes that the surest readers named are still known
+    if answer is None:  # the scenes that the surest map calls named are still known
         return sorted(named[:MOST_SEGMENTS], key=lambda scene: scene.index), False
     chosen = [scene for scene in candidates if scene.index in answer.segments]
     return chosen, answer.scope == "global"
 
 
 def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dict[int, str], str]:
-    """Return the report on each scene, by its number, and the report on all of them together."""
+    """Return the report on each scene, by its number, and the report on all of them together.
+
+    The latter is "" if the question is local, and a report whose call failed is missing.
+    """
     if not chosen:
         return {}, ""
     spans = each_span(chosen)
@@ -371,7 +375,10 @@ def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dic
 
     seen = dict[int, str]()
     for scene, answer in run.answers(
-        chosen, call, lambda scene: [scene.span], lambda _: goal.local_question
+        chosen,
+        call,
+        intervals_s=lambda scene: [scene.span],
+        news=lambda scene: goal.local_question,
     ):
         seen[scene.index] = answer.seen
     if not is_global:
@@ -379,4 +386,6 @@ def _look(run: MethodRun, chosen: Sequence[Scene], is_global: bool) -> tuple[dic
     (sheet,) = middle_frames(run, chosen)
     across = OverviewCall(run.question, goal.global_question, each_row(chosen), sheet)
     answer = run.call(across, spans, goal.global_question)
-    return seen, answer.seen if answer is not None else ""
+    if answer is None:
+        return seen, ""
+    return seen, answer.seen

@@ -23,7 +23,7 @@ from atlaskit.environment.tiles import TILE, Look, read_tiles
 from atlaskit.errors import InputError, ModelWarning, check_positive, check_whole, printable
 from atlaskit.methods.run import DecisionCall, MethodRun, method, speech
 from atlaskit.models.names import Family, family_of, preset_of
-from atlaskit.models.protocol import Request
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video
@@ -36,17 +36,18 @@ WATCHER = (
 FOOTAGE = Kind("footage", 1)
 """Frames that a model gets as a video. The playlist that they are in is not part of the key."""
 TOGETHER = 2
-"""Frames that share their tokens in a model for videos (the temporal patch of Qwen)."""
+"""Frames in a row that share their tokens in a model for videos (the temporal patch of Qwen)."""
 QUALITY = 90
+"""Quality of the frames as JPEG."""
 UNREADABLE = re.compile(
     r"allowed.local.media|no such file|local files|not a directory", re.IGNORECASE
 )
-"""Words of a server's error about a file that it may not read, or does not have."""
+"""Words in a server's error about a file that it may not read, or does not have."""
 
 
 @dataclass(frozen=True)
 class Footage:
-    """Frames of a video at some times, as a `Clip`."""
+    """Frames of a video at some times: a `protocol.Clip`."""
 
     video: Video
     times_s: tuple[float, ...]
@@ -54,7 +55,7 @@ class Footage:
     cache: Cache
     family: Family
     url: str = ""
-    """Address of the file that the server reads itself; "" if it is sent the frames."""
+    """Address of the video file, if the server reads it itself; "" if it gets the frames."""
 
     @property
     def key(self) -> str:
@@ -69,7 +70,7 @@ class Footage:
             video, own_time_s = self.video.locate(time_s)
             recipe["frames"].append([video.fingerprint, microseconds(own_time_s)])
         if self.url:
-            recipe["read"] = True  # by the server itself, at times near these
+            recipe["read"] = True  # the server reads the frames itself, at times near these
         return FOOTAGE.key(**recipe)
 
     @property
@@ -84,7 +85,7 @@ class Footage:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the frames, without those of their times."""
+        """Tokens of the frames. The text of their times is not counted."""
         width, height = self.size
         patches = math.ceil(width / self.family.patch) * math.ceil(height / self.family.patch)
         return math.ceil(len(self.times_s) / TOGETHER) * patches
@@ -95,7 +96,7 @@ class Footage:
         return len(self.times_s) * math.prod(self.size)
 
     def jpegs(self) -> Sequence[bytes]:
-        """Return the frames as JPEG files; one that cannot be decoded is hatched."""
+        """Return the frames as JPEG files; a hatched image replaces a frame that is unreadable."""
         tiles, _ = read_tiles(self.video, self.times_s, self.size, self.look.fit, self.cache)
         encoded = list[bytes]()
         for tile in tiles:
@@ -113,9 +114,9 @@ class NativeCall(DecisionCall):
 
     clip: Footage
     lines: tuple[Line, ...]
-    """The subtitle lines, or those that fit."""
+    """The subtitle lines, or those that fit into the prompt."""
     remark: str = ""
-    """A sentence about lines that are left out; empty if there are none."""
+    """A sentence about subtitle lines that are left out; empty if there are none."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -146,14 +147,14 @@ def native(
         frames: Most frames.
         tokens: Most tokens of all frames together.
         context: Tokens of subtitles that the model may get, at four characters each; if there are
-            more, it gets the lines that match the question best. None: what suits the model.
+            more, it gets the lines that match the question best. None: the default for the model.
         file: Whether vLLM reads the file of the video itself, with as many frames at equal steps.
-            The file must have the same path there; start vLLM with `--allowed-local-media-path
-            FOLDER` too. Other endpoints get the frames.
+            The file must have the same path on the server's machine; start vLLM with
+            `--allowed-local-media-path FOLDER` too. Other endpoints get the frames.
 
     Raises:
-        InputError: If the smallest frames need more tokens; or with `file`, if the video is not one
-            file, or the server may not read it.
+        InputError: If even the smallest frames need more than `tokens`; or with `file`, if the
+            video is not one file, or the server may not read it.
 
     Examples:
         >>> ak.baselines.native(video, question, vlm=vlm, frames=16).total.calls
@@ -178,8 +179,9 @@ def native(
             f"tokens must be at least {clip.tokens:,} for {count:,} frames: raise it, or lower "
             f"frames; got {tokens:,}."
         )
-    most = 4 * (context or preset_of(run.vlm).context)
-    listed, remark = listed_lines(run.lines((0.0, duration_s)), run.question, most, most)
+    most = CHARACTERS_A_TOKEN * (context or preset_of(run.vlm).context)
+    lines = run.lines((0.0, duration_s))
+    listed, remark = listed_lines(lines, run.question, most=most, room=most)
     result = run.decide(NativeCall(run.question, duration_s, clip, listed, remark))
     if url:
         _check_read(result, url)
@@ -192,13 +194,13 @@ def _file_of(video: Video) -> Path:
     path = getattr(video, "path", None)
     if path is None:
         raise InputError(
-            f"file needs a video that is one file, and {video.name} is none: leave it out."
+            f"file needs a video that is one file, which {video.name} is not: leave file out."
         )
     return Path(path).resolve()
 
 
 def _check_read(result: Result, url: str) -> None:
-    """Raise InputError if the server could not read the file; then it can read no other either."""
+    """Raise InputError if the server could not read the file: it can read no other file either."""
     failure = result.calls[-1].failure if result.calls else ""
     if UNREADABLE.search(failure):
         raise InputError(
@@ -209,7 +211,7 @@ def _check_read(result: Result, url: str) -> None:
 
 
 def _check_tokens(result: Result, clip: Footage) -> None:
-    """Warn if the server counted fewer tokens than the frames have, so it made them smaller."""
+    """Warn if the server counted fewer tokens than the frames have: it made the frames smaller."""
     if not result.calls or result.calls[-1].estimated:
         return
     counted = result.calls[-1].image_tokens

@@ -25,7 +25,7 @@ from atlaskit.models.protocol import Request
 from atlaskit.video.subtitles import Line
 
 CLIP_S = 10.0
-"""Length of a clip in seconds, as most of these methods have it."""
+"""Default length of a clip in seconds."""
 CLIP_K = 3
 """A clip is shown on a sheet of 3×3 cells: about one frame a second."""
 
@@ -91,14 +91,15 @@ class Clip:
     """One clip, with the model's description of it and its subtitle lines."""
 
     index: int
-    """Its number in the video, from 0; models name clips only by it."""
+    """Number of the clip in the video, from 0. Models name a clip only by its number."""
     start_s: float
     end_s: float
     caption: str
     subjects: tuple[tuple[str, str], ...]
-    """(name, appearance) of each."""
+    """(name, appearance) of each person, animal or object."""
     on_screen_text: str
     said: tuple[Line, ...]
+    """The subtitle lines in the clip."""
 
     @property
     def span(self) -> Span:
@@ -136,7 +137,7 @@ def clip_spans(run: MethodRun, clip_s: float) -> list[Span]:
     if not 0 < clip_s < math.inf:
         raise InputError(f"clip_s must be a positive number of seconds; got {clip_s!r:.40}.")
     duration_s = run.video.duration_s
-    count = max(1, math.ceil(duration_s / clip_s - 1e-9))
+    count = max(1, math.ceil(duration_s / clip_s - 1e-9))  # a rounding error makes no clip
     edges_s = [min(float(number * clip_s), duration_s) for number in range(count)]
     return list(pairwise([*edges_s, duration_s]))
 
@@ -144,8 +145,8 @@ def clip_spans(run: MethodRun, clip_s: float) -> list[Span]:
 def describe_clips(run: MethodRun, spans: Sequence[Span]) -> list[Clip]:
     """Return the records of a video's clips, in order of time.
 
-    Each is one call, which depends on no question. A clip whose call fails is left out, and
-    `run.failure` says so; so are those for which the budget does not suffice.
+    Each record takes one call, which depends on no question. A clip is left out if its call fails,
+    which `run.failure` says, or if the budget does not suffice.
 
     Args:
         run: The run that makes the calls.
@@ -176,7 +177,7 @@ def describe_clips(run: MethodRun, spans: Sequence[Span]) -> list[Clip]:
 
 
 def named_subjects(subjects: Iterable[Any]) -> tuple[tuple[str, str], ...]:
-    """Return (name, appearance) of each subject, or of each object that has both."""
+    """Return (name, appearance) of each object that has both, such as a `Subject`."""
     return tuple((each.name, each.appearance) for each in subjects)
 
 
@@ -186,7 +187,7 @@ def texts_of(lines: Iterable[Line]) -> list[str]:
 
 
 def equal_parts(span: Span, count: int) -> list[Span]:
-    """Return the equal parts of an interval."""
+    """Return the intervals of `count` equal parts of an interval."""
     start_s, end_s = span
     edges_s = [start_s + (end_s - start_s) * part / count for part in range(count)]
     return list(pairwise([*edges_s, end_s]))
@@ -231,7 +232,7 @@ class Note:
     """One frame, with the model's description of it and the subtitle lines at that moment."""
 
     span: Span
-    """The interval in seconds during which the video shows this frame, about."""
+    """The interval in seconds in which the video shows the frame, by its mean frame rate."""
     caption: str
     said: tuple[Line, ...]
 
@@ -253,13 +254,13 @@ class Album:
 
     run: MethodRun
     notes: dict[float, Note] = field(default_factory=dict)
-    """By time in seconds, in the order in which they were described."""
+    """The note of each frame by its time in seconds, in the order in which they were made."""
 
     def describe(self, times_s: Iterable[float]) -> list[Note]:
         """Return the notes of the frames at some times, in order of time.
 
-        Each is one call, unless this run has made it. A frame whose call fails is left out, and
-        `run.failure` says so; so are those for which the budget does not suffice.
+        Each note takes one call, unless this run has made the note before. A frame is left out if
+        its call fails, which `run.failure` says, or if the budget does not suffice.
 
         Raises:
             Unreachable: If the model never answers.

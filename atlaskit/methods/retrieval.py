@@ -82,13 +82,13 @@ def retrieval(
         top: The most clips for the answer.
         search: How the clips are found. "words": by the words that they share with the question and
             its choices (BM25). "paraphrases": also by the words of up to four queries, which the
-            model writes in one more call. An `ak.Embedder`: by the cosine of vectors; only its time
-            counts in the run's budget.
-        frames: Whether the model sees four frames of each of them, beside their records.
+            model writes in one more call. An `ak.Embedder`: by the cosine of vectors; of its calls,
+            the run's budget counts only the time.
+        frames: Whether the model sees four frames of each clip that was found, beside its record.
 
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
-        Unreachable: If the model never answers, or no embedder at its address.
+        Unreachable: If the model never answers, or no server answers at the embedder's address.
         Refused: If the embedder's endpoint rejects the request.
 
     Examples:
@@ -118,8 +118,7 @@ def _find(run: MethodRun, index: Index[Clip], search: Search, k: int) -> list[Cl
     """Return up to `k` clips for the question of a run, best first.
 
     If the model writes no paraphrases, the embedder fails for the moment, or the time is up, the
-    clips are searched by the question's words, and `run.failure` says so. Only the time of an
-    embedder's calls counts in the budget and the costs of a run.
+    clips are searched by the question's words, and `run.failure` says so.
     """
     query = query_of(run.question)
     if search == "paraphrases":
@@ -138,7 +137,10 @@ def _find(run: MethodRun, index: Index[Clip], search: Search, k: int) -> list[Cl
 def _nearest(
     run: MethodRun, index: Index[Clip], embedder: Embedder, query: str, k: int
 ) -> list[Clip] | None:
-    """Return the clips whose vectors are nearest to the query's; None if the embedder fails."""
+    """Return the clips whose vectors are nearest to the query's; None if the embedder fails.
+
+    Of the embedder's calls, the budget and the costs of the run count only the time.
+    """
     clips = [clip for clip in index.clips if clip.words.strip()]
     texts = [clip.words for clip in clips]
     texts.append(f"{embedder.query_prefix}{query}")

@@ -1,6 +1,10 @@
-"""The frame of every method: `method` makes it a function like `ask`, `MethodRun` is one run of it.
+"""What all methods share.
 
-A `Call` asks the model one thing. This module has the calls that end a run, and parts of prompts.
+Contents:
+    `method`: a decorator that makes the body of a method a function with the signature of `ask`.
+    `MethodRun`: one run of a method: its calls, and the decision that ends it.
+    `Call`: one call to the model. `TextCall` and `EvidenceCall` ask for the decision.
+    `sheets`, `speech`: parts of prompts.
 """
 
 from __future__ import annotations
@@ -91,7 +95,7 @@ class Call:
 
 @dataclass(frozen=True)
 class DecisionCall(Call):
-    """Answer the question; no frame is cited."""
+    """Answer the question, without naming frames as evidence."""
 
     question: Question
     duration_s: float
@@ -107,7 +111,7 @@ class DecisionCall(Call):
 
 @dataclass(frozen=True)
 class TextCall(DecisionCall):
-    """Answer from text alone: captions, subtitles, or none (paper §4.1, LLM over captions)."""
+    """Answer from captions, from subtitles, or from neither (paper §4.1, LLM over captions)."""
 
     text: str
     """The captions or subtitles; empty if the model gets neither."""
@@ -138,7 +142,7 @@ class EvidenceCall(DecisionCall):
 
 
 def sheets(views: Iterable[View]) -> list[str | Image]:
-    """Return sheets as parts of a prompt, each after a text that introduces it."""
+    """Return sheets (grids of frames) as parts of a prompt, each after a text about the sheet."""
     parts = list[str | Image]()
     for view in views:
         parts += [grid_intro(view), view]
@@ -159,7 +163,7 @@ def batches(items: Sequence[T], size: int) -> list[tuple[T, ...]]:
 
 
 OF_FRAMES = ("size", "fit", "subtitles", "threads")
-"""The settings of `MethodRun` that only methods with frames have."""
+"""The settings of `MethodRun` that only methods which show frames have."""
 
 
 class MethodRun(Run):
@@ -200,10 +204,10 @@ class MethodRun(Run):
                 model.
             fit: How a frame fills its cell: see `ak.Search`.
             subtitles: Whether the model gets the subtitle lines.
-            threads: Calls that are made at the same time; no result depends on it.
-            kind: See `ask`, as for those that follow.
+            threads: Calls that are made at the same time; no result depends on the number.
+            kind: The kind of the question: see `ask`.
             budget: The most that the run may spend.
-            sample: Number of the sample.
+            sample: Number of the sample: see `ask`.
             replay: Whether to take every reply from the cache.
             cache: The cache for frames and replies.
 
@@ -211,10 +215,23 @@ class MethodRun(Run):
             InputError: If an argument breaks a rule.
         """
         check_whole("threads", threads)
-        how = {"kind": kind, "budget": budget, "sample": sample, "replay": replay, "cache": cache}
-        super().__init__(video, question, choices, vlm, **how)  # type: ignore[arg-type]
+        super().__init__(
+            video,
+            question,
+            choices,
+            vlm,
+            kind=kind,
+            budget=budget,
+            sample=sample,
+            replay=replay,
+            cache=cache,
+        )
+        cell_fit, patch = fit_for(self.vlm, fit)
         self.look = Look(
-            cell_for(self.vlm, size), *fit_for(self.vlm, fit), ruled=preset_of(self.vlm).ruled
+            cell=cell_for(self.vlm, size),
+            fit=cell_fit,
+            patch=patch,
+            ruled=preset_of(self.vlm).ruled,
         )
         self.has_subtitles = subtitles
         self.threads = threads
@@ -248,11 +265,11 @@ class MethodRun(Run):
 
         Args:
             call: The call.
-            intervals_s: The parts of the video that it is about.
+            intervals_s: The parts of the video that the call is about.
             news: The text that is new to the model since the turns before.
 
         Returns:
-            The answer; None if the call failed, or none may follow.
+            The answer; None if the call failed, or the run allows no more calls.
         """
         if self.is_over:
             return None
@@ -272,12 +289,12 @@ class MethodRun(Run):
     ) -> Iterator[tuple[T, Any]]:
         """Make a call about each item in parallel; yield the items with their answers, in order.
 
-        Each is recorded as a turn. Failures are recorded and left out. With a budget, calls are
-        made in groups of `threads`, and the budget is checked between groups, so that the outcome
-        does not depend on timing.
+        Each call is recorded as a turn, or as a failure, which yields nothing. With a budget, calls
+        are made in groups of `threads`, and the budget is checked between groups, so that the
+        outcome does not depend on timing.
 
         Args:
-            items: The subjects of the calls, one each.
+            items: The items, one for each call.
             call: Returns the call about an item.
             intervals_s: Returns the parts of the video that the call is about.
             news: Returns the text of the call that is new to the model.
@@ -297,23 +314,25 @@ class MethodRun(Run):
                     size = min(size, left - RESERVED_CALLS)  # positive, as the budget is not over
                 group = items[start : start + size]
                 requests = [call(item).request() for item in group]
-                spread = map if self.is_replay else pool.map  # a replay waits for no server
-                outcomes = spread(lambda each: self.refusal or self.complete(each), requests)
+                map_calls = map if self.is_replay else pool.map  # a replay waits for no server
+                # Once a call shows that every other call must fail, no more are made.
+                outcomes = map_calls(lambda each: self.refusal or self.complete(each), requests)
                 for item, request, outcome in zip(group, requests, outcomes, strict=True):
-                    if not isinstance(outcome, ModelError):
-                        has_reply = True
-                        answer = self._log_turn(
-                            request.step, outcome, intervals_s(item), news(item)
-                        )
-                        yield item, answer
-                        continue
-                    self._log_failure(request.step, outcome)
-                    unreachable += isinstance(outcome, Unreachable)
-                    if outcome.is_final or (unreachable == MAX_UNANSWERED and not has_reply):
-                        pool.shutdown(cancel_futures=True)
+                    if isinstance(outcome, ModelError):
+                        self._log_failure(request.step, outcome)
+                        if isinstance(outcome, Unreachable):
+                            unreachable += 1
+                        is_unreachable = unreachable == MAX_UNANSWERED and not has_reply
+                        if outcome.is_final or is_unreachable:
+                            pool.shutdown(cancel_futures=True)
                         if outcome.is_final:
                             return
-                        raise outcome
+                        if is_unreachable:
+                            raise outcome
+                        continue
+                    has_reply = True
+                    answer = self._log_turn(request.step, outcome, intervals_s(item), news(item))
+                    yield item, answer
                 start += size
 
     def _log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span], news: str) -> Any:
@@ -346,7 +365,9 @@ class MethodRun(Run):
         return self.decide(TextCall(self.question, self.video.duration_s, text))
 
     def decide(self, call: Call) -> Result:
-        """Ask for the decision and return the result of the run: without an answer if that fails.
+        """Ask for the decision and return the result of the run.
+
+        If the call fails, or the budget has no room for it, the result has no answer.
 
         Raises:
             Unreachable: If the server cannot be reached, and no call of the run got a reply.
@@ -377,13 +398,13 @@ def method(
     """Return a decorator that makes the body of a method a function with the signature of `ask`.
 
     The body takes a `MethodRun`, whose start is recorded, and the method's own settings as
-    keywords. A setting whose default is a whole number must be a whole number from 1. The function
-    has the settings of `MethodRun` too.
+    keywords. If the default of a setting is a whole number, the setting must be a whole number of
+    at least 1. The function has the settings of `MethodRun` too.
 
     Args:
         name: Name of the method.
         k: The method shows sheets of up to k×k cells; 0 if it shows no frames.
-        free_text: Whether it needs a model that writes free text.
+        free_text: Whether the method needs a model that writes free text.
     """
 
     def decorate(answer: Answering) -> Callable[..., Result]:
@@ -396,25 +417,25 @@ def method(
         @wraps(answer)
         def ask(*args: Any, **settings: Any) -> Result:
             try:
-                given = signature.bind(*args, **settings)
+                bound = signature.bind(*args, **settings)
             except TypeError as error:
                 raise TypeError(f"{answer.__name__}() {error}") from None
-            given.apply_defaults()
-            chosen = dict[str, Any]()
+            bound.apply_defaults()
+            own_settings = dict[str, Any]()
             for each in own:
-                chosen[each.name] = given.arguments.pop(each.name)
+                own_settings[each.name] = bound.arguments.pop(each.name)
                 if type(each.default) is int:
-                    check_whole(each.name, chosen[each.name])
-            run = MethodRun(*given.args, **given.kwargs)
+                    check_whole(each.name, own_settings[each.name])
+            run = MethodRun(*bound.args, **bound.kwargs)
             if free_text:
                 check_writes_freely(run.vlm, name)
-            recorded = dict[str, Any]()
+            record = dict[str, Any]()
             if k:
-                recorded |= _look(run, k)
-            for key, value in chosen.items():
-                recorded[key] = _recorded(value)
-            run.begin(name, recorded)
-            return answer(run, **chosen)
+                record |= _look(run, k)
+            for key, value in own_settings.items():
+                record[key] = _recorded(value)
+            run.begin(name, record)
+            return answer(run, **own_settings)
 
         ask.__signature__ = signature  # type: ignore[attr-defined]
         return ask
@@ -423,13 +444,13 @@ def method(
 
 
 def _look(run: MethodRun, k: int) -> dict[str, Any]:
-    """Return the settings of a run's frames; raise InputError if k×k of them do not fit a sheet."""
+    """Return the settings of a run's frames; raise InputError if a sheet cannot hold k×k frames."""
     run.look.check(k)
     return {"cell": run.look.cell, **recorded_fit(run.look), "subtitles": run.has_subtitles}
 
 
 def _recorded(setting: Any) -> Any:
-    """Return a setting as JSON, without the address of an embedder: no result depends on it."""
+    """Return a setting as JSON. An embedder's address is left out, as no result depends on it."""
     if isinstance(setting, Embedder):
         return {"embedder": setting.name, "query_prefix": setting.query_prefix}
     return setting

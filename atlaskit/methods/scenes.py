@@ -1,8 +1,8 @@
-"""The scenes of a video: clips that belong together, with their descriptions, once per video.
+"""The scenes of a video: groups of clips with their descriptions, which depend on no question.
 
 `scenes_of` asks at each cut between two clips whether the scene continues, and for a description of
-each scene of several clips. `clips_as_scenes` takes each clip for a scene, without a call.
-`with_names` gives the characters of all scenes consistent names, by pairwise merges.
+each scene of several clips. `clips_as_scenes` makes each clip a scene, without a call. `with_names`
+gives the characters of all scenes consistent names, by pairwise merges.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ PER_SHEET = 16
 """Scenes whose middle frames share one sheet."""
 LONGEST_ROW = 2_000
 """The most letters of a scene in a prompt. The end of a longer text (a scene full of speech) is cut
-off and marked."""
+off, and "…" marks the place."""
 MOST_CHARACTERS = 8
 """The most characters (persons, animals, objects) of one scene."""
 MOST_LISTED = 24
-"""The most characters of a stretch that one call compares: those that are in most scenes."""
+"""The most characters of a stretch that one call compares: those that are in the most scenes."""
 MOST_PAIRS = 24
 """The most pairs of characters that one call may declare the same."""
 
@@ -163,11 +163,11 @@ class Scene:
     """One or more clips in a row that belong together."""
 
     index: int
-    """Its number in the video, from 0."""
+    """Number of the scene in the video, from 0."""
     clips: tuple[Clip, ...]
     caption: str
     characters: tuple[tuple[str, str], ...]
-    """(name, appearance) of each, as the description of the scene has them."""
+    """(name, appearance) of each character, as in the description of the scene."""
     names: tuple[str, ...] = ()
     """The name of each character in the whole video; empty before `with_names`."""
 
@@ -181,12 +181,12 @@ class Scene:
         """The scene as a paragraph of a prompt."""
         start_s, end_s = self.span
         seen = list[str]()
-        for place, (here, appearance) in enumerate(self.characters):
-            name = self.names[place] if self.names else here
-            if name == here:
+        for place, (scene_name, appearance) in enumerate(self.characters):
+            name = self.names[place] if self.names else scene_name
+            if name == scene_name:
                 seen.append(f"{name} ({appearance})")
             else:
-                seen.append(f"{name} (here called {here}; {appearance})")
+                seen.append(f"{name} (here called {scene_name}; {appearance})")
         on_screen = list[str]()
         lines = dict[str, None]()  # each once
         for clip in self.clips:
@@ -246,17 +246,24 @@ def middle_frames(run: MethodRun, scenes: Sequence[Scene]) -> tuple[Sheet, ...]:
     for scene in scenes:
         start_s, end_s = scene.span
         items.append(
-            Evidence((start_s + end_s) / 2, start_s, end_s, "", 1.0, label=str(scene.index))
+            Evidence(
+                timestamp_s=(start_s + end_s) / 2,
+                start_s=start_s,
+                end_s=end_s,
+                description="",
+                confidence=1.0,
+                label=str(scene.index),
+            )
         )
     frames = list[Sheet]()
-    for some in batches(items, PER_SHEET):
-        frames.append(Sheet(run.video, Scratchpad(some), run.look, run.cache))
+    for batch in batches(items, PER_SHEET):
+        frames.append(Sheet(run.video, Scratchpad(batch), run.look, run.cache))
     return tuple(frames)
 
 
 def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
     """Return the index of each clip that continues the scene of the clip before it."""
-    # If a clip has no record, nothing is known about its cuts: the scene ends there.
+    # A scene ends at a clip without a record, as nothing is known about the cuts on its sides.
     cuts = [(one, other) for one, other in pairwise(clips) if other.index == one.index + 1]
 
     def around(cut: tuple[Clip, Clip]) -> Span:
@@ -276,7 +283,7 @@ def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
 
 
 def _from_clips(index: int, clips: Sequence[Clip]) -> Scene:
-    """Return a scene with the captions and subjects of its clips."""
+    """Return a scene that is described by the captions and subjects of its clips."""
     subjects = dict[tuple[str, str], None]()  # each once
     for clip in clips:
         subjects |= dict.fromkeys(clip.subjects)
@@ -330,14 +337,9 @@ def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
     def spans(pair: tuple[Stretch, Stretch]) -> list[Span]:
         return [pair[0].span, pair[1].span]
 
-    stretches = []
-    for scene in scenes:
-        characters = list[Character]()
-        for place, (name, appearance) in enumerate(scene.characters):
-            characters.append(Character(name, appearance, ((scene.index, place),)))
-        stretches.append(Stretch(scene.span, tuple(characters)))
+    stretches = _stretches(scenes)
     while len(stretches) > 1:
-        pairs = list(zip(stretches[::2], stretches[1::2], strict=False))
+        pairs = list(zip(stretches[::2], stretches[1::2], strict=False))  # an odd one stays alone
         compared = [pair for pair in pairs if pair[0].characters and pair[1].characters]
         answers = dict(run.answers(compared, call, spans))
         merged = list[Stretch]()
@@ -357,35 +359,52 @@ def with_names(run: MethodRun, scenes: Sequence[Scene]) -> list[Scene]:
     return renamed
 
 
+def _stretches(scenes: Sequence[Scene]) -> list[Stretch]:
+    """Return a stretch for each scene."""
+    stretches = list[Stretch]()
+    for scene in scenes:
+        characters = list[Character]()
+        for place, (name, appearance) in enumerate(scene.characters):
+            characters.append(Character(name, appearance, ((scene.index, place),)))
+        stretches.append(Stretch(scene.span, tuple(characters)))
+    return stretches
+
+
 def _merged(one: Stretch, other: Stretch, same: Sequence[Any]) -> Stretch:
-    """Return two stretches as one, in which the characters of each pair in `same` are one."""
+    """Return two stretches as one, in which the characters of each pair in `same` are one.
+
+    A pair has the numbers of its two characters in the lists of a `CharactersCall`.
+    """
     first = one.listed
     both = (*one.listed, *other.listed)
-    joins = dict[Character, Character]()
+    twins = dict[Character, Character]()  # by a character of `other`: the same one in `one`
     for pair in same:
-        joins.setdefault(both[pair.second], first[pair.first])
-    grown = []
-    for each in one.characters:
-        again = list[tuple[int, int]]()
-        for second, joined in joins.items():
-            if joined == each:
-                again += second.seen
-        grown.append(replace(each, seen=(*each.seen, *sorted(again))))
-    new = [each for each in other.characters if each not in joins]
-    return Stretch((one.span[0], other.span[1]), (*grown, *new))
+        twins.setdefault(both[pair.second], first[pair.first])
+    continued = list[Character]()
+    for character in one.characters:
+        later = list[tuple[int, int]]()
+        for again, twin in twins.items():
+            if twin == character:
+                later += again.seen
+        continued.append(replace(character, seen=(*character.seen, *sorted(later))))
+    new = [each for each in other.characters if each not in twins]
+    return Stretch((one.span[0], other.span[1]), (*continued, *new))
 
 
 def _names_by_place(characters: Sequence[Character]) -> dict[tuple[int, int], str]:
-    """Return the name at each place; if two characters have one name, the later gets a number."""
-    names = {}
+    """Return the name at each (index of a scene, place among its characters).
+
+    If two characters have the same name, the later one gets a number.
+    """
+    names = dict[tuple[int, int], str]()
     taken = set[str]()
-    counted = Counter[str]()
+    repeats = Counter[str]()
     for character in characters:
         name = character.name
         key = character.name.casefold()
         while name.casefold() in taken:
-            counted[key] += 1
-            name = f"{character.name} {counted[key] + 1}"
+            repeats[key] += 1
+            name = f"{character.name} {repeats[key] + 1}"
         taken.add(name.casefold())
         names.update(dict.fromkeys(character.seen, name))
     return names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any, Literal, Union
 
 from pydantic import BaseModel
@@ -22,7 +21,7 @@ from atlaskit.runs.result import Result
 SEGMENT_K = 4
 """A segment is shown on a sheet of 4×4 frames."""
 SHORTEST_S = 1.0
-"""A segment between two frames that is shorter than this is not looked into."""
+"""Length in seconds of the shortest segment between two frames that is looked into."""
 CERTAIN = 3
 """The level of sureness that ends the search."""
 
@@ -66,6 +65,7 @@ class JudgeCall(Call):
     @property
     def rows(self) -> str:
         """The frames, and between them the segments, in order of time."""
+        # The numbers 0 and 1 sort a segment behind the frame at which it begins.
         rows = list[tuple[float, int, str]]()
         for time_s, row in self.frames:
             rows.append((time_s, 0, row))
@@ -93,7 +93,9 @@ class PickCall(Call):
 
     question: Question
     look_for: str
+    """The description of the frame."""
     view: View
+    """The sheet that shows the segment."""
     cells: tuple[int, ...]
     """The cells that can be picked: those whose frames can be decoded."""
 
@@ -106,6 +108,7 @@ class PickCall(Call):
 
 @cached_shape
 def _judge_shape(most: int) -> type[BaseModel]:
+    """Return the schema of a judgement that names at most `most` segments."""
     wanted = reply_model("WantedFrame", segment=among("segments"), look_for=Words)
     sure = reply_model("Sure", sure=Literal[3])
     unsure = reply_model("Unsure", sure=one_of((1, 2)), look=several(wanted, 1, most))
@@ -118,13 +121,13 @@ def videoagent(
 ) -> Result:
     """Answer from captions of a few frames, and look at more in rounds (VideoAgent, 2024).
 
-    At first, there are `frames` frames at equal steps. In each round the model answers from their
-    descriptions and says how sure it is, from 1 to 3. Unless it is certain, it names segments
-    between the frames that it has seen, each with a description of the frame to look for. In each
-    of them, the frame that fits best is picked and described. The last round answers.
+    At first, `frames` frames at equal steps are described. In each round the model answers from the
+    descriptions so far and says how sure it is, from 1 to 3. Unless it is certain, it names
+    segments between the frames, each with a description of the frame to look for. In each of these
+    segments, the frame that fits best is picked and described. The last round answers.
 
-    The description of a frame depends on no question, so it is paid once, also if several questions
-    look at the frame.
+    The description of a frame depends on no question, so it is paid for once, even if several
+    questions look at the frame.
 
     What differs from the original: a frame is picked by the model itself, from a sheet of 4×4
     frames of the segment, not by an image encoder, so that no second model is needed. The first
@@ -170,7 +173,8 @@ def between(duration_s: float, notes: Sequence[Note]) -> tuple[Span, ...]:
     """
     segments = list[Span]()
     start_s = 0.0
-    for end_s in [*(note.time_s for note in notes), duration_s]:
+    times_s = [note.time_s for note in notes]
+    for end_s in [*times_s, duration_s]:
         if end_s - start_s >= SHORTEST_S:
             segments.append((start_s, end_s))
         start_s = end_s
@@ -202,12 +206,15 @@ def _pick(run: MethodRun, wanted: Mapping[Span, str]) -> list[float]:
     for segment, look_for in wanted.items():
         view = run.view(segment, SEGMENT_K)
         readable = are_readable(run.video, view.moments, view.cell_size, view.look.fit, run.cache)
-        cells = tuple(compress(range(len(readable)), readable))
+        cells = tuple(cell for cell, is_readable in enumerate(readable) if is_readable)
         if cells:
             calls[segment] = PickCall(run.question, look_for, view, cells)
     times_s = list[float]()
     for segment, answer in run.answers(
-        list(calls), calls.__getitem__, lambda segment: [segment], wanted.__getitem__
+        list(calls),
+        lambda segment: calls[segment],
+        intervals_s=lambda segment: [segment],
+        news=lambda segment: wanted[segment],
     ):
         times_s.append(calls[segment].view.moments[answer.cell])
     return times_s

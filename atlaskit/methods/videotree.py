@@ -1,9 +1,9 @@
 """`videotree`: groups frames that look alike, and opens the groups that matter (VideoTree).
 
-`SimilarFrames` groups the frames of a video without any model. The features of a frame are a
-thumbnail of 16×9 pixels and a histogram of its colours. k-means divides all frames of a video, and
-Ward's method divides a group again. Groups are entries of the cache: a replay needs neither the
-frames nor scikit-learn, and has the groups of the run on any machine.
+`SimilarFrames` groups the frames of a video without a vision-language model. The features of a
+frame are a thumbnail of 16×9 pixels and a histogram of its colours. k-means divides all frames of a
+video, and Ward's method divides a group again. The groups are cached, so a replay needs neither the
+frames nor scikit-learn, and has the same groups on any machine.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ HELPFUL = 2
 ESSENTIAL = 3
 """Relevance of a group whose parts are opened too."""
 MOST_FRAMES = 3_600
-"""The most frames of a video that are compared, so that the cost is bounded: one a second in an
-hour. A longer video is divided into so many equal parts (of ten seconds in ten hours), each with
-the keyframe nearest to its middle if there is one."""
+"""The most frames of a video that are compared, so that the cost is bounded: one a second of an
+hour. A longer video is divided into this number of equal parts (of ten seconds in ten hours), each
+with the keyframe nearest to its middle if there is one."""
 MOST_RATED = 32
 """The most frames that one call rates; more frames take several calls."""
 
@@ -51,6 +51,7 @@ RATE = (
     "frame by its number."
 )
 Grade = one_of((1, 2, 3))
+"""The type of a relevance or a confidence."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,14 @@ class RelevanceCall(Call):
         """Return the request to the model."""
         known = "\n".join([f"{number}. {row}" for number, row in enumerate(self.rows)])
         lasts = f"The video lasts {self.duration_s:.1f} s. The frames, in order of time:"
-        numbers = tuple(range(len(self.rows)))  # a rating names one of these
+        numbers = tuple(range(len(self.rows)))
         schema = ParametricSchema(_relevance_shape(len(numbers)), (("frames", numbers),))
         return self.of("master", "relevance", schema, SCOUT, lasts, known, RATE)
 
 
 @cached_shape
 def _relevance_shape(rows: int) -> type[BaseModel]:
+    """Return the schema of a reply that rates at most `rows` frames."""
     rated = reply_model("RatedFrame", frame=among("frames"), relevance=Grade)
     return reply_model(
         "RelevanceAnswer", prediction=Text, confidence=Grade, relevance=several(rated, 1, rows)
@@ -93,32 +95,32 @@ def videotree(
 ) -> Result:
     """Answer from captions of frames that a tree of similar frames leads to (VideoTree, 2024).
 
-    Groups of frames that look alike are found without a model: k-means over tiny frames, one a
-    second. The model describes the frame nearest each group's mean, and rates its relevance for the
-    question from 1 to 3. While fewer than `enough` groups have relevance 3, their number is
-    doubled. Then a group of relevance 2 is divided into `branches` parts (Ward), and a group of
-    relevance 3 is divided so twice; the frames that represent the parts are described too. The
-    answer comes from all descriptions, in order of time.
+    k-means over thumbnails, one a second, groups frames that look alike. The model describes the
+    frame nearest each group's mean, and rates its relevance for the question from 1 to 3. While
+    fewer than `enough` groups have relevance 3, the video is divided anew, into twice as many
+    groups. Then each group of relevance 2 is divided into `branches` parts (by Ward's method), and
+    each group of relevance 3 into parts whose parts are divided again; the frames that represent
+    the parts are described too. The answer comes from all descriptions, in order of time.
 
-    Descriptions of frames, groups and their parts depend on no question, so they are paid once per
-    video. A question can open many groups; `budget` limits that.
+    Descriptions of frames, groups and their parts depend on no question, so they are paid for once
+    per video. A question can open many groups; `budget` limits the cost.
 
     What differs from the original: thumbnails and colours describe frames, not the features of an
-    image encoder, so that no second model is needed. In the published code, a relevance that was
-    given to captions in order of time is looked up by the number of the group, which is another
-    order; here each rating belongs to the group whose frame was rated. A call rates at most 32
-    frames. The final answer has a call of its own, in the form that all methods share. The model
-    gets the subtitles at the frames' times, which the original does not use.
+    image encoder, so that no second model is needed. The published code has captions rated in order
+    of time, but looks up the ratings by the numbers of the groups, which are in another order; here
+    each rating belongs to the group whose frame was rated. A call rates at most 32 frames. The
+    final answer has a call of its own, in the form that all methods share. The model gets the
+    subtitles at the frames' times, which the original does not use.
 
     Args:
         clusters: How many groups there are at first.
         most_clusters: The most groups.
         enough: How many groups of relevance 3 are enough.
         branches: Parts into which a group is divided.
-        most_frames: Frames of the video that are compared at most: those of an hour, one a second.
-            A longer video has fewer than one a second.
-        grow: Whether `clusters` and `most_clusters` count for each hour of the video, rounded up:
-            32 groups are too few for ten hours.
+        most_frames: The most frames of the video that are compared. If the video has more seconds,
+            fewer than one a second are compared.
+        grow: Whether `clusters` and `most_clusters` are multiplied by the hours of the video,
+            rounded up: 32 groups are too few for ten hours.
         context: The most tokens of descriptions for the answer: see `captions`.
 
     Raises:
@@ -158,13 +160,13 @@ def videotree(
 def _broaden(
     run: MethodRun, album: Album, frames: SimilarFrames, count: int, most: int, enough: int
 ) -> dict[Cluster, int]:
-    """Return groups with their relevance, as few groups as have `enough` of relevance 3.
+    """Double the number of groups until `enough` have relevance 3; return their relevance.
 
     Args:
         run: The run.
-        album: The frames that are described.
+        album: The descriptions of frames.
         frames: The frames of the video.
-        count: The first number of groups; it is doubled as often as needed.
+        count: The number of groups at first.
         most: The most groups.
         enough: How many groups of relevance 3 are enough.
     """
@@ -180,9 +182,12 @@ def _broaden(
 def _rated(
     run: MethodRun, clusters: Sequence[Cluster], notes: Sequence[Note]
 ) -> dict[Cluster, int]:
-    """Return the relevance of each group: 1 if the model gives none.
+    """Return the relevance of each group: 1 if the model does not rate it.
 
-    The model rates notes in order of time; a rating is looked up by the time of the note.
+    Args:
+        run: The run that makes the calls.
+        clusters: The groups.
+        notes: The descriptions of the frames that represent the groups, in order of time.
     """
 
     def call(group: Sequence[Note]) -> RelevanceCall:
@@ -206,17 +211,18 @@ STARTS = 4
 FRAME = np.dtype([("time_s", "<f8"), ("pixels", "u1", (THUMBNAIL[1], THUMBNAIL[0], 3))])
 """A frame that is compared; its time is NaN if it cannot be decoded."""
 FEATURES = Kind("features", 1)
-"""The tiny frames of a video that are compared. A replay needs only the clusters, whose keys hold
-the key of this entry."""
+"""The thumbnails of a video. A replay needs only the clusters, whose keys contain the key of this
+entry."""
 CLUSTERS = Kind("clusters", 1, is_json(list))
 """Groups of similar frames. The version of scikit-learn is not part of the key, so that a replay on
-another machine has the groups of the run."""
+another machine has the same groups."""
 GROUPS = TypeAdapter(
     list[tuple[float, Annotated[list[int], Field(min_length=1)]]], config=ConfigDict(strict=True)
 )
 """An entry of groups: the time and the members of each."""
 
 _one_at_a_time = threading.Lock()
+"""Held while scikit-learn works on one thread."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +232,7 @@ class Cluster:
     time_s: float
     """Time of the frame that is nearest the group's mean, which represents the group."""
     members: tuple[int, ...]
-    """Indices of its frames among those of the video, in order of time."""
+    """Indices of the group's frames among those of `SimilarFrames`, in order of time."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +245,7 @@ class SimilarFrames:
 
     @property
     def count(self) -> int:
-        """How many there are: one a second, but at most `most`."""
+        """The number of frames: one a second, but at most `most`."""
         return max(1, min(self.most, math.ceil(self.video.duration_s)))
 
     def clusters(self, count: int, within: Cluster | None = None) -> list[Cluster]:
@@ -263,36 +269,38 @@ class SimilarFrames:
             lambda: self._divide(count, members),
             fits=lambda entry: self._fits(entry, allowed),
         )
-        return [Cluster(time_s, tuple(members)) for time_s, members in GROUPS.validate_json(entry)]
+        groups = GROUPS.validate_json(entry)
+        return [Cluster(time_s, tuple(indices)) for time_s, indices in groups]
 
     def _divide(self, count: int, members: tuple[int, ...] | None) -> bytes:
         """Return up to `count` groups of some frames as an entry; None means all frames."""
         entry = self.cache.remember(self._key, self._read, fits=self._holds_frames)
         frames = np.frombuffer(entry, FRAME)
-        clusters = []
-        chosen = np.flatnonzero(~np.isnan(frames["time_s"]))
+        clusters = list[list[Any]]()
+        indices = np.flatnonzero(~np.isnan(frames["time_s"]))
         if members is not None:
-            chosen = chosen[np.isin(chosen, members)]
-        if len(chosen):
-            rows = descriptors(frames["pixels"][chosen])
+            indices = indices[np.isin(indices, members)]
+        if len(indices):
+            rows = descriptors(frames["pixels"][indices])
             labels = k_means(rows, count) if members is None else ward(rows, count)
             for label in np.unique(labels):
                 inside = np.flatnonzero(labels == label)
-                offsets = ((rows[inside] - rows[inside].mean(axis=0)) ** 2).sum(axis=1)
-                nearest = chosen[inside[offsets.argmin()]]
-                clusters.append([float(frames["time_s"][nearest]), chosen[inside].tolist()])
+                distances = ((rows[inside] - rows[inside].mean(axis=0)) ** 2).sum(axis=1)
+                nearest = indices[inside[distances.argmin()]]
+                clusters.append([float(frames["time_s"][nearest]), indices[inside].tolist()])
         divided = canonical_json(sorted(clusters)).encode()
         return Transient(divided) if isinstance(entry, Transient) else divided
 
     @property
     def _key(self) -> str:
+        """Key of the thumbnails in the cache."""
         return FEATURES.key(video=self.video.fingerprint, frames=self.count, size=THUMBNAIL)
 
     def _read(self) -> bytes:
-        """Return the frames as an entry.
+        """Return the thumbnails as an entry.
 
         The entry is not stored if a frame could not be read this time, or if the video stands in
-        for another.
+        for another one (`Video.is_stand_in`).
         """
         times_s, is_temporary = self._times()
         frames = np.zeros(self.count, FRAME)
@@ -303,7 +311,7 @@ class SimilarFrames:
                 frames["time_s"][number] = math.nan
                 is_temporary = is_temporary or not read.is_lasting
             else:
-                frames[number] = time_s, read
+                frames[number] = (time_s, read)
         if is_temporary or self.video.is_stand_in:
             return Transient(frames.tobytes())
         return frames.tobytes()
@@ -325,14 +333,14 @@ class SimilarFrames:
         return keyframes_s, False
 
     def _holds_frames(self, entry: bytes) -> bool:
-        """Return whether cached bytes are frames of this video, whoever wrote them."""
+        """Return whether cached bytes can be frames of this video: a cache may hold anything."""
         if len(entry) != self.count * FRAME.itemsize:
             return False
         times_s = np.frombuffer(entry, FRAME)["time_s"]
         return bool((np.isnan(times_s) | (times_s >= 0) & (times_s < self.video.duration_s)).all())
 
     def _fits(self, entry: bytes, allowed: set[int]) -> bool:
-        """Return whether cached bytes are groups of allowed frames, whoever wrote them."""
+        """Return whether cached bytes can be groups of these frames: a cache may hold anything."""
         try:
             clusters = GROUPS.validate_json(entry)
         except ValidationError:
@@ -386,8 +394,8 @@ def ward(rows: np.ndarray, count: int) -> np.ndarray:
 def _labels_on_one_thread(clustering: Any, rows: np.ndarray) -> np.ndarray:
     """Return the labels that a clustering finds on one thread.
 
-    The order in which several threads add up rounding errors depends on their timing. The limit
-    counts for the whole process, hence the lock.
+    The order in which several threads add up numbers depends on timing, and the rounding errors
+    depend on the order. The limit to one thread applies to the whole process, hence the lock.
     """
     from threadpoolctl import threadpool_limits
 
@@ -396,6 +404,7 @@ def _labels_on_one_thread(clustering: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def _scikit_learn() -> Any:
+    """Return scikit-learn's module of clusterings; raise InputError if it is not installed."""
     try:
         from sklearn import cluster
     except ImportError as error:

@@ -1,8 +1,9 @@
 """`find_answer`: the one answer in a completion that fits a schema, wherever the model put it.
 
-A text that is the answer is taken as it is. Otherwise each JSON object in the text is a candidate:
-in prose, fences, tags, boxes, strings, lists, or as the arguments of a tool. The one that fits is
-the answer. Two that fit and differ are none: nothing is guessed. Knows nothing of servers.
+A text that fits as a whole is the answer. Otherwise each JSON object in the text is a candidate:
+in prose, fences, tags, boxes, strings, lists, or as the arguments of a tool. The candidate that
+fits is the answer. If different candidates fit, there is no answer: nothing is guessed. This module
+knows nothing of servers.
 """
 
 from __future__ import annotations
@@ -26,26 +27,31 @@ MOST_WRAPPED = 4
 """Deepest nesting of wrappers in which an answer is looked for."""
 
 NOTHING = "no JSON object"
+"""What is wrong with a text without candidates."""
 
 Schema = type[BaseModel] | ParametricSchema
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
+"""Fields of a tool call that may hold its arguments."""
 _TOOL = frozenset({"name", "type", "id", "index", "tool", "tool_name", "call_id", *_ARGUMENTS})
+"""All fields of a tool call."""
 _SCHEMA_WORDS = frozenset(
     {"type", "title", "description", "required", "additionalProperties", "$defs", "$schema"}
 )
+"""Fields of a JSON Schema beside its properties. Some models fill in the schema itself."""
 _NAME = re.compile("Input should be '[^']*'")
+"""Pydantic's error for a field that allows one value only, such as the name of an action."""
 _COLON = re.compile(r'"\s*:')
 
 
 @dataclass(frozen=True)
 class Found:
-    """An answer."""
+    """An answer that fits the schema, and its text."""
 
     answer: Any
     """An instance of the schema."""
     text: str
-    """Its JSON. `schema.model_validate_json(text)` gives the same answer again."""
+    """The answer as JSON: `schema.model_validate_json(text)` returns it again."""
 
 
 class NoAnswer(ValueError):
@@ -55,8 +61,8 @@ class NoAnswer(ValueError):
 def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] = ()) -> Found:
     """Return the answer in a completion.
 
-    It is looked for in the text, then in the arguments of tools and in other choices. Only if there
-    is no text, and the completion was not cut off, it is looked for in the reasoning.
+    The text is searched first, then the arguments of tool calls and the endpoint's other
+    completions. The reasoning is searched only if there is no text and nothing was cut off.
 
     Args:
         completion: What the model wrote.
@@ -99,7 +105,7 @@ def _search_texts(
 
 
 def _check_fields(text: str, answer: BaseModel) -> None:
-    """Raise NoAnswer if a text that fits gives a field two values: pydantic takes the last one.
+    """Raise NoAnswer if a text gives a field two values, of which pydantic would take the last.
 
     The text is parsed again only if it has more fields than the answer.
     """
@@ -137,7 +143,7 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
         fault: What is wrong with the text as a whole.
 
     Raises:
-        NoAnswer: If there is none, or more than one.
+        NoAnswer: If no candidate fits, or different ones do.
     """
     if len(text) > limits.TEXT:
         raise NoAnswer(limits.too_long("it is a text", limits.TEXT))
@@ -147,13 +153,13 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
     except TooMuch as error:
         raise NoAnswer(str(error)) from error
     answers = dict[str, Found]()
-    faults = dict[str, None]()
+    faults = set[str]()
     for span in spans:
         try:
             candidate = _read(span, schema, shape, choices)
             answers.setdefault(candidate.answer.model_dump_json(), candidate)
         except NoAnswer as error:
-            faults[str(error)] = None
+            faults.add(str(error))
     if len(answers) == 1:
         return next(iter(answers.values()))
     if answers:
@@ -166,7 +172,14 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
 
 
 def _read(span: Span, schema: Schema, shape: Mapping[str, Any], choices: Sequence[str]) -> Found:
-    """Return the answer that an object is, or that it wraps; otherwise raise NoAnswer."""
+    """Return an object as the answer, or the answer that it wraps; raise NoAnswer if neither fits.
+
+    Args:
+        span: The object.
+        schema: What the answer must fit.
+        shape: The same as JSON Schema.
+        choices: The texts of the choices.
+    """
     if span.value is None:
         raise NoAnswer(span.fault)
     try:
@@ -179,10 +192,9 @@ def _read(span: Span, schema: Schema, shape: Mapping[str, Any], choices: Sequenc
             text = storable(json.dumps(coerced(value, shape, choices), ensure_ascii=False))
             return Found(schema.model_validate_json(text), text)
         except ValidationError as error:
-            is_nearer = (
-                isinstance(value, dict) and value.keys() & shape.get("properties", {}).keys()
-            )
-            if is_nearer or not problem:
+            # A layer with fields of the schema says more of the fault than the wrapper around it.
+            has_fields = value.keys() & shape.get("properties", {}).keys()
+            if has_fields or not problem:
                 problem = _words(error)
         except RecursionError as error:
             raise NoAnswer("it is nested too deeply") from error
@@ -190,7 +202,7 @@ def _read(span: Span, schema: Schema, shape: Mapping[str, Any], choices: Sequenc
 
 
 def _layers(value: dict[str, Any], shape: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield an object, and what it wraps if it is a wrapper, from outside to inside."""
+    """Yield an object, then the object that it wraps, and so on inwards."""
     fields = shape.get("properties", {}).keys()
     for _ in range(MOST_WRAPPED):
         yield value
@@ -217,7 +229,7 @@ def _content(value: dict[str, Any]) -> Any:
 
 
 def _object(value: Any) -> dict[str, Any] | None:
-    """Return the object that a value is, or holds as a list of one or as a string of JSON."""
+    """Return a value as an object: itself, the only item of a list, or parsed from a string."""
     if isinstance(value, str) and len(value) <= limits.TEXT and value.lstrip()[:1] in ("{", "["):
         try:
             value = strict_json(value)
@@ -229,30 +241,31 @@ def _object(value: Any) -> dict[str, Any] | None:
 
 
 def _words(error: ValidationError) -> str:
-    """Return what is wrong with an answer, in the words that the model is sent.
+    """Return what is wrong with an answer, in words that can be sent to the model.
 
-    If a field has several forms, as an action has, the faults of the form that the answer names
-    count. If it names none, all names are listed: the first form's fault would mislead.
+    If a field allows several forms, as an action does, pydantic lists the faults of each form. Here
+    only the faults of the form that the answer names count. If the answer names none of the forms,
+    their names are listed: the fault of the first form would mislead.
     """
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    names = [
+    wrong_names = [
         each for each in faults if each["type"] == "literal_error" and _NAME.fullmatch(each["msg"])
     ]
-    if not names:
+    if not wrong_names:
         where, what = first_fault(error)
         return f"{what} at {where}" if where else what
-    others = {each["loc"][:-1] for each in names}
-    named = [each for each in faults if others.isdisjoint(_ancestors(each["loc"]))]
-    fault = (named or names)[0]
+    other_forms = {each["loc"][:-1] for each in wrong_names}
+    own_faults = [each for each in faults if other_forms.isdisjoint(_ancestors(each["loc"]))]
+    fault = own_faults[0] if own_faults else wrong_names[0]
     place = fault["loc"]
     what = fault["msg"]
-    if not named and len(names) > 1:
-        expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in names)
+    if not own_faults and len(wrong_names) > 1:
+        expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in wrong_names)
         what = f"Input should be {' or '.join(expected)}"
-        place = (*place[:-2], place[-1])
+        place = (*place[:-2], place[-1])  # without the form, which comes before the name's field
     return f"{what} at {printable('.'.join(map(str, place)), 80)}"
 
 
 def _ancestors(place: tuple[int | str, ...]) -> list[tuple[int | str, ...]]:
-    """Return a place in an answer, and all that hold it."""
+    """Return the places in an answer that contain a place, the outermost first and itself last."""
     return [place[:depth] for depth in range(len(place) + 1)]

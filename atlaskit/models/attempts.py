@@ -1,6 +1,9 @@
-"""`Line`: a model at an address, and what all its calls share: connections, limit, key, retries.
-`CallState`: the progress of one call (attempts, backoff, Retry-After, deadline, cancel).
-`Slots`: what admits requests to an address, over all models and threads of a process.
+"""How calls to an endpoint are made: limited in number, retried, and ended at a deadline.
+
+Contents:
+    `Line`: the access to one model at an endpoint: its address, key, limits and retries.
+    `CallState`: the progress of one call (attempts, backoff, Retry-After, deadline, cancel).
+    `Slots`: limits the requests to an address, over all models and threads of a process.
 """
 
 from __future__ import annotations
@@ -33,26 +36,29 @@ from atlaskit.models.protocol import (
 from atlaskit.models.refusals import FINAL, cure
 
 FIRST_PAUSE_S = 0.5
+"""Pause before the first retry. Each further pause is twice as long."""
 MAX_PAUSE_S = 8.0
-"""Pause before the first retry, and the longest one: pauses double in between."""
+"""Longest pause that doubling reaches."""
 BUSY_FACTOR = 10.0
+"""If an endpoint is busy and names no delay, the first pause is longer by this factor."""
 BUSY_GROWTH = 3.0
-"""The first pause for a busy endpoint that names no delay is ten times that after another failure,
-and each further pause is three times longer."""
+"""Each further pause for a busy endpoint is longer by this factor."""
 MAX_REQUESTED_PAUSE_S = 120.0
-"""Longest pause after a failed attempt. A call that would have to wait for longer ends at once."""
+"""Longest pause that an endpoint may ask for after a failed attempt. If it asks for a longer one,
+the call ends at once."""
 LONGEST_BUSY_PAUSE_S = 60.0
-"""Longest pause before a refused request is tried again, if the endpoint does not name one: most
-limits are by the minute."""
+"""Longest pause for a busy endpoint that names no delay: most limits are by the minute."""
 MOST_WAITED_S = 900.0
-"""Seconds that one call waits in all for an endpoint that refuses it unseen, unless its deadline
-comes first."""
+"""Seconds that one call waits in all while the endpoint refuses its request before a model sees it,
+unless the call's deadline comes first."""
 USUAL_TIMEOUT_S = 300.0
+"""The time-out of an attempt, unless a client sets one."""
 SLOWEST_TOKENS_A_S = 20.0
-"""The time-out of an attempt, unless a client sets one: these seconds, or the time that a model of
-this speed needs for the tokens of the answer, whichever is longer."""
+"""For a long answer, the time-out is longer: the time that a model of this speed needs for it."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
+SHORTEST_S = 0.001
+"""The shortest time-out in seconds; a socket accepts none below 0."""
 DEFAULT_LIMIT = 16
 """Most requests in flight to one address, unless a client sets another limit."""
 MINUTE_S = 60.0
@@ -68,16 +74,21 @@ class CallState:
     deadline_s: float | None = None
     """When the last attempt must end, by `now_s`."""
     cancel: threading.Event | None = None
+    """The caller sets it when it no longer needs the answer."""
     attempts: int = 0
+    """Attempts that have ended."""
     refusals: int = 0
-    """How often the endpoint refused the request before a model saw it: no attempts."""
+    """How often the endpoint refused the request before a model saw it. Not part of `attempts`."""
     waited_s: float = 0.0
-    """Seconds that the call has waited for such an endpoint."""
+    """Seconds that the call has waited after such refusals."""
     usage: Usage = Usage()
     """What the attempts have cost so far."""
     queue_s: float = 0.0
+    """See `Transit`."""
     sent_bytes: int = 0
+    """See `Transit`."""
     began_s: float = field(default_factory=time.monotonic)
+    """When the call began, on the clock of `time.monotonic`."""
 
     @property
     def left_s(self) -> float:
@@ -85,6 +96,11 @@ class CallState:
         if self.deadline_s is None:
             return math.inf
         return self.deadline_s - now_s()
+
+    @property
+    def must_end(self) -> bool:
+        """Whether the deadline has passed or the call is cancelled."""
+        return self.left_s <= 0 or (self.cancel is not None and self.cancel.is_set())
 
     @property
     def transit(self) -> Transit:
@@ -103,7 +119,7 @@ class CallState:
         self.usage += usage
 
     def count_failure(self, failure: HttpFailure) -> None:
-        """Count a failed attempt; a request that no model saw is none, and costs nothing."""
+        """Count a failed attempt. A request that no model saw is no attempt and costs nothing."""
         if failure.is_unseen:
             self.refusals += 1
         else:
@@ -112,10 +128,10 @@ class CallState:
     def pause_before_retry(self, failure: HttpFailure) -> bool:
         """Pause after a failed attempt; return whether to make another one.
 
-        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a longer one. A
-        request that was refused unseen is waited for as long as MOST_WAITED_S and the deadline
-        allow, whatever the attempts. Returns False without a pause if a retry cannot help, and at
-        once if the call is cancelled.
+        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a longer one.
+        If no model saw the request, the pauses may last `MOST_WAITED_S` in all, and the number of
+        attempts does not matter. Returns False without a pause if a retry cannot help, and at once
+        if the call is cancelled.
         """
         pause_s = self._pause_after(failure)
         if failure.is_unseen:
@@ -138,40 +154,44 @@ class CallState:
 
     def _pause_after(self, failure: HttpFailure) -> float:
         """Return the seconds to wait: what the endpoint asks for, or more after each failure."""
-        before = min(self.attempts + self.refusals - 1, 9)
+        earlier = min(self.attempts + self.refusals - 1, 9)
         wait_s = failure.explanation.wait_s
         if wait_s is None and failure.explanation.kind == "busy":
-            growing_s: float = BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH**before
+            growing_s: float = BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH**earlier
             return min(growing_s, LONGEST_BUSY_PAUSE_S)
-        pause_s: float = min(FIRST_PAUSE_S * 2**before, MAX_PAUSE_S) * random.uniform(0.5, 1.5)
+        pause_s: float = min(FIRST_PAUSE_S * 2**earlier, MAX_PAUSE_S) * random.uniform(0.5, 1.5)
         return max(wait_s or 0.0, pause_s)
 
 
 @dataclass
 class Slots:
-    """The requests of this process to one address."""
+    """The requests of this process to one address, and their limits."""
 
     most: int = DEFAULT_LIMIT
-    """Most at once that the user allows."""
+    """Most requests at once that the user allows."""
     rpm: float | None = None
-    """Most a minute that the user allows."""
+    """Most requests a minute that the user allows; None for any number."""
     in_flight: int = 0
+    """Requests that have a slot now."""
     allowed: int = 0
-    """Most at once that the endpoint seems to take."""
+    """Most requests at once that the endpoint seems to take; 0 as long as it has refused none."""
     _in_a_row: int = 0
+    """Answers since the last refusal, or since `allowed` was last raised."""
     _next_s: float = 0.0
+    """When the next request may begin by the limit a minute, on the clock of `time.monotonic`."""
     _answered_s: deque[float] = field(default_factory=lambda: deque(maxlen=10_000))
+    """When the latest answers came, on the same clock."""
     _free: threading.Condition = field(default_factory=threading.Condition)
 
     def turn_s(self) -> float:
-        """Take the next turn by the limit a minute; return the seconds until then."""
+        """Reserve the next turn under the limit a minute; return the seconds until then."""
         if self.rpm is None:
             return 0.0
         with self._free:
-            now_s = time.monotonic()
-            turn_s = max(now_s, self._next_s)
+            present_s = time.monotonic()
+            turn_s = max(present_s, self._next_s)
             self._next_s = turn_s + MINUTE_S / self.rpm
-            return turn_s - now_s
+            return turn_s - present_s
 
     def acquire(self, timeout_s: float) -> bool:
         """Take a slot once one is free; return False if none is within the time-out."""
@@ -187,7 +207,10 @@ class Slots:
             self._free.notify_all()
 
     def note_answer(self) -> None:
-        """Note that the endpoint answered: after enough answers it gets one more at once."""
+        """Note that the endpoint answered.
+
+        After as many answers in a row as requests are allowed at once, one more is allowed.
+        """
         with self._free:
             self._answered_s.append(time.monotonic())
             self._in_a_row += 1
@@ -199,7 +222,11 @@ class Slots:
                 self._free.notify_all()
 
     def note_refusal(self) -> int:
-        """Note that the endpoint refused a request; return how many it answered in a minute."""
+        """Note that the endpoint refused a request: half as many are allowed at once from now on.
+
+        Returns:
+            How many requests the endpoint answered in the last minute.
+        """
         with self._free:
             self.allowed = max(1, self._most_now // 2)
             self._in_a_row = 0
@@ -208,17 +235,18 @@ class Slots:
 
     @property
     def _most_now(self) -> int:
+        """Most requests at once that both the user and the endpoint allow."""
         return min(self.most, self.allowed or self.most)
 
 
 _limits: dict[str, tuple[int, float | None]] = {}
 """Limits that clients have set, by address."""
 _slots: dict[tuple[int, str], Slots] = {}
-"""By process too: a forked child has none of its parent's requests."""
+"""The slots of each process and address. A forked child does not share those of its parent."""
 
 
 def slots_of(address: str) -> Slots:
-    """Return what admits this process's requests to an address."""
+    """Return the slots of this process's requests to an address."""
     return _slots.setdefault((os.getpid(), address), Slots(*_limits.get(address, ())))
 
 
@@ -231,13 +259,13 @@ def set_limits(address: str, most: int | None, rpm: float | None) -> None:
 
 
 class Line:
-    """A model at an endpoint, and what all calls to it share. Threads share a line.
+    """The access to one model at an endpoint. All calls to the model, from all threads, share it.
 
     Attributes:
         name: Name of the model.
-        endpoint: Where it is.
+        endpoint: The endpoint.
         dialect: What the endpoint accepts; None until it is known, or where it does not matter.
-        settings: The keywords that make the same line elsewhere.
+        settings: Keyword arguments that make an equal line in another process.
     """
 
     dialect: Dialect | None = None
@@ -253,7 +281,7 @@ class Line:
         rpm: float | None,
         headers: Mapping[str, str] | None,
     ) -> None:
-        """Describe a line; see `ak.VLM`.
+        """Prepare the access to a model; `ak.VLM` explains the settings.
 
         Raises:
             InputError: If a setting is invalid.
@@ -282,35 +310,31 @@ class Line:
             body: What to send.
             headers: Headers beside the endpoint's own.
             state: The call's state. Queueing time and sent bytes are added to it.
-            tokens: Most tokens of the answer, which take their time.
+            tokens: Most tokens of the answer. A long answer gets a longer time-out.
 
         Raises:
             HttpFailure: If the exchange failed, or could not begin before the deadline.
         """
         slots = slots_of(self.endpoint.base_url)
         began_s = time.monotonic()
-        is_admitted = False
-        turn_s = slots.turn_s()
-        may_go_on = not turn_s or state.pause(turn_s)
+        is_admitted = _wait_for_slot(slots, state)
+        state.queue_s += time.monotonic() - began_s
+        if not is_admitted:
+            raise HttpFailure(
+                "could not be called before the deadline", is_passing=False, is_call=False
+            )
+        own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
+        left_s = max(state.left_s, SHORTEST_S)  # the deadline may have passed since the check
+        timeout_s = min(own_s, left_s)
+        state.sent_bytes += len(body)
         try:
-            while may_go_on and not is_admitted:
-                is_admitted = slots.acquire(min(ADMISSION_POLL_S, max(0.0, state.left_s)))
-                may_go_on = state.left_s > 0 and not (state.cancel and state.cancel.is_set())
-            state.queue_s += time.monotonic() - began_s
-            own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
-            timeout_s = min(own_s, state.left_s)
-            if is_admitted and timeout_s > 0 and may_go_on:
-                state.sent_bytes += len(body)
-                return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
+            return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
         except HttpFailure as failure:
-            failure.is_late = failure.is_late and timeout_s == own_s  # else the run is out of time
+            # Where the call's deadline came before the time-out, the endpoint was not too slow.
+            failure.is_late = failure.is_late and timeout_s == own_s
             raise
         finally:
-            if is_admitted:
-                slots.release()
-        raise HttpFailure(
-            "could not be called before the deadline", is_passing=False, is_call=False
-        )
+            slots.release()
 
     def retried(
         self,
@@ -318,7 +342,7 @@ class Line:
         state: CallState,
         usage_of: Callable[[Result], Usage] = lambda result: Usage(calls=1),
     ) -> Result:
-        """Return the result of an attempt, after as many as it needs and may have; count each.
+        """Make attempts until one succeeds, and return its result. The state counts each attempt.
 
         Args:
             attempt: Makes one attempt, and raises HttpFailure if it fails.
@@ -343,7 +367,12 @@ class Line:
                 return result
 
     def _warn_of_wait(self, failure: HttpFailure, rate: int) -> None:
-        """Warn, once, that the endpoint refuses requests for a while and is waited for."""
+        """Warn, once, that the endpoint refuses requests for now and that the call waits.
+
+        Args:
+            failure: The refusal.
+            rate: How many requests the endpoint answered in the last minute.
+        """
         if self._has_warned_of_wait:
             return
         self._has_warned_of_wait = True
@@ -362,8 +391,8 @@ class Line:
         """Return the error that a call ends with after a failed exchange.
 
         Args:
-            failure: Of the last attempt.
-            state: Of the call.
+            failure: The failure of the last attempt.
+            state: The call's state.
         """
         if not failure.was_reached:
             return self._unreachable(failure, state)
@@ -382,10 +411,12 @@ class Line:
         message += "."
         if not self.name:
             message += " Or pass the name of one as model=."
-        kind = ModelError if failure.is_passing or not failure.is_call else Refused
-        # Another call would meet the same.
+        error_type = ModelError if failure.is_passing or not failure.is_call else Refused
+        # Further calls would fail for the same reason.
         is_final = is_long or failure.is_unseen or failure.explanation.kind in FINAL
-        return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
+        return error_type(
+            message, state.usage, state.transit, status=failure.status, is_final=is_final
+        )
 
     def _unreachable(self, failure: HttpFailure, state: CallState) -> Unreachable:
         """Return the error of a call whose server did not accept the connection."""
@@ -427,7 +458,11 @@ class Line:
         return cure(failure.explanation, dialect)
 
     def _cure_of_place(self, kind: str) -> str:
-        """Return what to do about an address without the API, or an API without the model."""
+        """Return what to do if the address has no API, or the API does not have the model.
+
+        Args:
+            kind: "model" if the endpoint said that it lacks the model; otherwise "place".
+        """
         root = self.endpoint.base_url
         names = self._names_at("models")
         if names is None and not urlsplit(root).path.endswith("/v1"):
@@ -443,7 +478,7 @@ class Line:
         return f"name one of its models: {named(names)}"
 
     def _names_at(self, path: str) -> list[str] | None:
-        """Return the names in a list of models, None if there is no list."""
+        """Return the names in the list of models at a path or URL; None if there is no list."""
         try:
             models = parsed(self.endpoint.exchange(path)[0])
         except HttpFailure:
@@ -451,3 +486,17 @@ class Line:
         if not isinstance(models, dict) or "error" in models:  # also with status 200
             return None
         return [name for name, _ in entries(models)]
+
+
+def _wait_for_slot(slots: Slots, state: CallState) -> bool:
+    """Take a slot for a request; return False if the call must end before there is one."""
+    turn_s = slots.turn_s()
+    if turn_s and not state.pause(turn_s):
+        return False
+    while not slots.acquire(min(ADMISSION_POLL_S, max(0.0, state.left_s))):
+        if state.must_end:
+            return False
+    if state.must_end:
+        slots.release()
+        return False
+    return True

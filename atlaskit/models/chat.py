@@ -1,8 +1,10 @@
-"""`ChatLine`: the chat completions of one model: its server's dialect and counters, and one attempt
-of a call.
+"""`ChatLine`: one attempt of a call to the chat completions of a model, and its server's dialect.
 
-An attempt builds a payload in the dialect, sends it and reads the completion; what the server
-refuses is changed and sent again at once. Retries are the line's, corrections the client's.
+A dialect says what a server accepts (`dialect.Dialect`). An attempt builds a payload in the
+dialect, sends it and reads the completion. If the server refuses a part of the payload, the attempt
+changes that part and sends it again at once. `attempts.Line` retries failed attempts, and
+`client.VLM` has the model correct an answer that does not fit. `read_metrics` reads the counters of
+a vLLM server.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ UNKNOWN_IMAGE = frozenset({400, 404, 422, 500})
 MOST_ADAPTED = 8
 """How often, at most, a request is changed and sent again at once in one attempt."""
 Payloads = Callable[[Dialect, set[str], int | None], Payload]
-"""Makes the payload of a request in a dialect, for the images that the server has, and the most
-tokens of an answer beside this prompt, if the server has said."""
+"""A function that makes the payload of a request. Its arguments are the dialect, the keys of the
+images that the server has, and the most tokens that the context leaves for an answer beside this
+prompt (None if the server has not said)."""
 
 COUNTERS = {
     "vllm:prompt_tokens_total": "prompt_tokens",
@@ -49,8 +52,9 @@ COUNTERS = {
     "vllm:mm_cache_hits_total": "image_hits",
     "vllm:request_success_total": "requests",
 }
-"""The name of each counter of vLLM's here, by its own for Prometheus."""
+"""Short names of vLLM's counters, by their names on the /metrics page."""
 ENGINE = re.compile(r'engine="(\d{1,6})"')
+"""The label of a counter that holds the number of its engine."""
 
 
 class ChatLine(Line):
@@ -60,11 +64,18 @@ class ChatLine(Line):
         known_images: Keys of the images that the server has.
     """
 
-    def known_dialect(self, state: CallState) -> Dialect:
-        """Return the server's dialect. The first time, the server's list of models decides.
+    def __init__(self, base_url: str, name: str, dialect: Dialect | None, **settings: Any) -> None:
+        """Prepare the access to a model; the settings are those of `Line`."""
+        super().__init__(base_url, name, **settings)
+        self.dialect = dialect or dialect_of_host(self.endpoint.host)
+        self.known_images: set[str] = set()
+        self._adapting = threading.Lock()
 
-        A server that has no list, or does not show it to everyone, counts as "hosted". So does one
-        whose list fails now, until it answers.
+    def known_dialect(self, state: CallState) -> Dialect:
+        """Return the server's dialect, which its list of models decides at the first call.
+
+        A server without a list, or with one that this key may not read, has the dialect "hosted".
+        If the list has an error status that may pass, "hosted" is used for this attempt only.
 
         Raises:
             HttpFailure: If the server cannot be reached.
@@ -82,9 +93,10 @@ class ChatLine(Line):
     def _listed_dialect(
         self, models: Any, headers: Mapping[str, str], model: str, state: CallState
     ) -> Dialect:
-        """Return the dialect by a list of models, with the number of engines behind it.
+        """Return the dialect that a list of models implies, with the server's number of engines.
 
-        The number is on the page of counters. A server that does not show the page has one.
+        The number is read from the /metrics page. A server that does not show the page counts as
+        one engine.
         """
         dialect = dialect_of(models, headers, model)
         if not dialect.counters:
@@ -95,18 +107,11 @@ class ChatLine(Line):
             return dialect
         return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))
 
-    def __init__(self, base_url: str, name: str, dialect: Dialect | None, **settings: Any) -> None:
-        """Describe a line; the settings are those of `Line`."""
-        super().__init__(base_url, name, **settings)
-        self.dialect = dialect or dialect_of_host(self.endpoint.host)
-        self.known_images: set[str] = set()
-        self._adapting = threading.Lock()
-
     def first_model(self) -> str:
         """Return the first model of the server's list that chats, and note the server's dialect.
 
         Raises:
-            ModelError: If the list cannot be had, or no model in it chats.
+            ModelError: If the list cannot be read, or no model in it chats.
         """
         state = CallState()
         try:
@@ -128,12 +133,13 @@ class ChatLine(Line):
         return parsed(page), headers
 
     def _read(self, path: str, state: CallState) -> tuple[bytes, Mapping[str, str]]:
+        """Return the body and the headers of the answer to a GET."""
         return self.endpoint.exchange(
             path, timeout_s=min(CONNECT_S, state.left_s), cancel=state.cancel
         )
 
     def adapt(self, before: Dialect, after: Dialect) -> bool:
-        """Speak another dialect from now on; return whether no other thread changed it first."""
+        """Use another dialect from now on; return False if another thread has changed it first."""
         with self._adapting:
             if self.dialect not in (before, None):
                 return False
@@ -143,10 +149,15 @@ class ChatLine(Line):
     def attempt(self, payload_of: Payloads, state: CallState) -> Completion:
         """Send a request until the server takes it, and return the completion.
 
-        A server may have dropped an image that is sent as a uuid alone. If it rejects such a
-        request for whatever reason, the request is sent again with all images in it. If it refuses
-        a field by name, or has not so much room beside this prompt, the request is changed and sent
-        again. The model did not see the rejected requests, so all are one attempt.
+        The request changes before it is sent again:
+
+        * An image that the server has is sent as its uuid alone, but the server may have dropped it
+          since. If it rejects such a request for whatever reason, all images are sent.
+        * If the context has no room for so long an answer beside this prompt, the limit on the
+          answer is lowered.
+        * If the server refuses a field by name, the dialect is adapted.
+
+        The model did not see the rejected requests, so all together are one attempt.
 
         Args:
             payload_of: Makes the payload of the request.
@@ -155,11 +166,11 @@ class ChatLine(Line):
         Raises:
             HttpFailure: If the exchange failed, or returned something other than a completion.
         """
-        known = self.known_images
-        left: int | None = None
+        known_images = self.known_images
+        most_tokens: int | None = None
         for number in range(MOST_ADAPTED + 1):
             dialect = self.known_dialect(state)
-            payload = payload_of(dialect, known, left)
+            payload = payload_of(dialect, known_images, most_tokens)
             try:
                 page = self.post(
                     "chat/completions", payload.body, payload.headers, state, payload.limit
@@ -170,17 +181,20 @@ class ChatLine(Line):
                     raise
                 if payload.named and failure.status in UNKNOWN_IMAGE:
                     self.known_images -= payload.named
-                    known = set()
+                    known_images = set()
                     continue
                 room = room_left(failure, payload.limit)
                 if room:
-                    left = room
+                    most_tokens = room
                     continue
                 after = adapted(failure, dialect, payload)
                 if after is None:
                     raise
                 if self.adapt(dialect, after):
-                    self.warn(f"{failure}: {after.option} is spoken from now on, and declares it")
+                    self.warn(
+                        f"{failure}: {after.option} is spoken from now on; pass this option to "
+                        "declare it"
+                    )
             else:
                 self.known_images |= payload.carried
                 return completion
@@ -198,20 +212,20 @@ class ChatLine(Line):
         )
 
     def warn(self, words: str) -> None:
-        """Warn of something that the model does. The words continue its name and address."""
+        """Warn in a sentence whose subject is the model at its address; `words` are the rest."""
         notice = f"{printable(self.name, 200)} at {self.endpoint.base_url} {words}."
         warnings.warn(notice, ModelWarning, stacklevel=5)
 
 
 def metrics_url(base_url: str) -> str:
-    """Return where a vLLM server publishes its counters, by the address of its API."""
+    """Return the URL of a vLLM server's counters, which is beside the address of its API."""
     return f"{base_url.removesuffix('/v1')}/metrics"
 
 
 def engines_in(page: str, model: str) -> int:
-    """Return how many engines of a model a server's /metrics page counts, at least 1.
+    """Return the number of engines of a model on a server's /metrics page, at least 1.
 
-    Engines count only if they are numbered from 0: a request names its engine by the number.
+    It is 1 unless the engines are numbered from 0: a request names its engine by the number.
     """
     label = _label(model)
     engines = set[str]()
@@ -240,7 +254,7 @@ def read_metrics(page: str, model: str) -> Counter[str]:
 
 
 def _rows(page: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the field, the labels and the value of each line of a page that counts a field."""
+    """Yield the short name, the labels and the value of each counter of `COUNTERS` on a page."""
     for line in page[: limits.JSON].split("\n"):
         name, _, rest = line.partition("{")
         labels, is_counter, value = rest.rpartition("} ")
@@ -249,5 +263,5 @@ def _rows(page: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _label(model: str) -> str:
-    """Return the label of a model's lines, as Prometheus writes it."""
+    """Return the label of a model's counters, as Prometheus writes it."""
     return 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))

@@ -1,8 +1,8 @@
 """`ak.Embedder`: a model of text behind an OpenAI-compatible endpoint (`/v1/embeddings`).
 
 A call sends some texts and returns a vector of each; `embed` takes from the cache what was embedded
-before. Failures that may pass are retried as those of a `VLM` are. Knows nothing of clips and
-questions.
+before. Failures that may pass are retried as those of a `VLM` are. This module knows nothing of
+clips and questions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Embedder:
 
     Attributes:
         name: Name of the model.
-        query_prefix: What stands before the text of a query.
+        query_prefix: Text that callers put before each query.
         base_url: Address of the endpoint, without a slash at its end.
 
     Examples:
@@ -77,7 +77,8 @@ class Embedder:
             timeout_s: Most seconds one attempt may take.
             in_flight: Most requests in flight to this address at once, over all models and threads
                 of the process. None: 16, or the limit that was set before.
-            rpm: Most requests a minute to this address. None: no limit, or the one before.
+            rpm: Most requests a minute to this address. None: no limit, or the one that was set
+                before.
             headers: Further headers of every request, such as {"api-key": …}.
 
         Raises:
@@ -117,7 +118,7 @@ class Embedder:
         deadline_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> Vectors:
-        """Return the vectors of texts, one row a text, (n, length).
+        """Return the vectors of texts as float32 (number of texts, length).
 
         Args:
             texts: From 1 to MOST_TEXTS texts, none of them blank.
@@ -138,6 +139,7 @@ class Embedder:
         return self._line.retried(partial(self._attempt, texts, state), state)
 
     def _attempt(self, texts: Sequence[str], state: CallState) -> Vectors:
+        """Make one attempt of a call."""
         body = json.dumps(
             {"model": self.name, "input": list(texts), "encoding_format": "float"}
         ).encode()
@@ -183,7 +185,9 @@ def read_embeddings(body: Any, count: int) -> tuple[Vectors, str]:
     ):
         raise ValueError("an embedding without numbers, or with one that is too large")
     model = body.get("model")
-    return vectors, model if isinstance(model, str) else ""
+    if not isinstance(model, str):
+        model = ""
+    return vectors, model
 
 
 def embed(
@@ -197,19 +201,19 @@ def embed(
 ) -> Vectors:
     """Return vectors of texts; ask the model only for those that the cache does not know.
 
-    Threads and processes that need the same at the same time make one call. How a call failed is
-    cached too, and only replays read it.
+    Threads and processes that need the same vectors at the same time make one call. Failures are
+    cached too, but only replays read them.
 
     Args:
         embedder: The model.
         texts: The texts, none of them blank.
-        cache: Where vectors are stored, each under its text and the name of the model.
+        cache: Stores each vector under its text and the name of the model.
         replay: Never call the model.
         deadline_s: When the last call must end, by `now_s`.
         cancel: The caller sets it when it no longer needs the answer.
 
     Returns:
-        One row a text, (n, length).
+        The vectors as float32 (number of texts, length).
 
     Raises:
         ModelError: If a call fails; in a replay, if it failed when it was recorded.
@@ -219,11 +223,11 @@ def embed(
     entries: list[bytes] = []
     # Vectors are stored batch by batch, so that a failed call loses none.
     for start in range(0, len(texts), MOST_TEXTS):
-        some = [storable(text) for text in texts[start : start + MOST_TEXTS]]
-        keys = [EMBEDDING.key(text=text, model=embedder.name) for text in some]
+        batch = [storable(text) for text in texts[start : start + MOST_TEXTS]]
+        keys = [EMBEDDING.key(text=text, model=embedder.name) for text in batch]
 
         def make_entries(
-            missing: list[int], some: Sequence[str] = some, keys: Sequence[str] = keys
+            missing: list[int], batch: Sequence[str] = batch, keys: Sequence[str] = keys
         ) -> list[bytes]:
             if replay:
                 raise recorded_failure(cache, keys[missing[0]]) or Unrecorded(
@@ -231,7 +235,7 @@ def embed(
                 )
             try:
                 vectors = embedder.embed(
-                    [some[at] for at in missing], deadline_s=deadline_s, cancel=cancel
+                    [batch[index] for index in missing], deadline_s=deadline_s, cancel=cancel
                 )
             except ModelError as error:
                 cache.put_json(failure_key(keys[missing[0]]), failed_entry(error))
@@ -242,6 +246,7 @@ def embed(
             keys,
             make_entries,
             fits=_is_vector,
+            # A cancelled caller does not wait for another one that makes the same entries.
             go_on=lambda: cancel is not None and cancel.is_set(),
         )
     if len({len(entry) for entry in entries}) > 1:
@@ -253,6 +258,7 @@ def embed(
 
 
 def _is_vector(entry: bytes) -> bool:
-    """Return whether an entry is a vector: an imported cache may hold anything."""
-    has_length = 0 < len(entry) <= 4 * LONGEST_VECTOR and len(entry) % 4 == 0
-    return has_length and bool(np.isfinite(np.frombuffer(entry, "<f4")).all())
+    """Return whether a cache entry is a vector: an imported cache may hold anything."""
+    if not 0 < len(entry) <= 4 * LONGEST_VECTOR or len(entry) % 4:
+        return False
+    return bool(np.isfinite(np.frombuffer(entry, "<f4")).all())

@@ -1,7 +1,7 @@
-"""`Endpoint`: an address, and one HTTP exchange with it: a deadline, a size limit, a proxy.
+"""`Endpoint`: one HTTP exchange with an address, with a deadline, a size limit and a proxy.
 
-Sends bytes and returns bytes, or says in words what failed and whether another attempt may help.
-Knows nothing of models.
+An exchange sends bytes and returns bytes, or raises an `HttpFailure`, which says in words what
+failed and whether another attempt may help. This module knows nothing of models.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import base64
 import contextlib
 import ipaddress
 import json
+import math
 import os
 import re
 import socket
@@ -41,15 +42,16 @@ OWN_HEADERS = frozenset(
 CALLS = re.compile(
     r"/(chat(/completions)?|completions|models|responses|messages|embeddings|audio/\w+)$"
 )
-"""What is asked for below an address."""
+"""Paths of single calls, which do not belong to the address of an endpoint."""
 AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
+"""Ends of the hosts of Azure's endpoints."""
 TLS = {
     "CERTIFICATE_VERIFY_FAILED": (
         "let SSL_CERT_FILE name the file of its certificate, or of its authority"
     ),
     "WRONG_VERSION_NUMBER": "it speaks no TLS: pass its address with http://",
 }
-"""What to do about an error of TLS, by OpenSSL's reason."""
+"""What to do about a TLS error, by OpenSSL's reason."""
 SHORTEST = 8
 """Fewest characters of a secret that is hidden. Shorter ones, such as "EMPTY", are no secrets."""
 SECRET_NAMES = re.compile(r"key|auth|token|secret|cookie|pass|cred|sign", re.IGNORECASE)
@@ -81,11 +83,12 @@ class HttpFailure(Exception):
     explanation: Explanation = Explanation()
     """What the answer says, if it is an error."""
     cure: str = ""
-    """What to do about it, where the exchange itself tells."""
+    """What to do about the failure, if the exchange itself shows it."""
 
     @property
     def is_unseen(self) -> bool:
         """Whether the endpoint refused the request for now, before a model saw it."""
+        # With one of these statuses, the server or a gateway may have failed after a model began.
         return (
             self.explanation.kind == "busy"
             and not self.is_begun
@@ -97,7 +100,7 @@ class Redaction:
     """Hides secrets in bytes and texts: as they are, escaped for JSON, URLs or HTML, or encoded."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """Prepare to hide some secrets; those that are too short are left."""
+        """Prepare to hide some secrets. Those shorter than `SHORTEST` are not hidden."""
         long = {secret for secret in secrets if len(secret) >= SHORTEST}
         patterns = list[str]()
         for secret in sorted(long, key=len, reverse=True):  # a secret may be a part of another
@@ -120,18 +123,24 @@ class Redaction:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield patterns of the forms in which a secret may come back: itself, in base64 and in hex."""
+    """Yield patterns of a secret as it may come back: itself, in base64, hex and decimal codes."""
+    codes = secret.encode()
     yield "".join(map(_spellings, secret))
-    for before in range(3):  # bytes that stand before it in the same group of base64
-        encoded = base64.b64encode(bytes(before) + secret.encode()).decode().rstrip("=")
-        whole = encoded[-(-before * 4 // 3) : len(encoded) - bool((before + len(secret)) % 3)]
-        yield "".join(BASE64.get(character, character) for character in whole)
-    yield r"[\s:,-]?".join(f"{code:02x}" for code in secret.encode())
-    yield r"[\s,]{1,3}".join(str(code) for code in secret.encode())
+    # Base64 encodes groups of three bytes, so the form depends on how many bytes come before the
+    # secret. Characters at the ends that also encode bytes outside of the secret are left out.
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + codes).decode().rstrip("=")
+        first = math.ceil(before * 4 / 3)
+        last = len(encoded)
+        if (before + len(codes)) % 3:
+            last -= 1
+        yield "".join(BASE64.get(character, character) for character in encoded[first:last])
+    yield r"[\s:,-]?".join(f"{code:02x}" for code in codes)
+    yield r"[\s,]{1,3}".join(str(code) for code in codes)
 
 
 BASE64 = {"+": r"(?:[+-]|\\{1,8}u002b|%(?:25)?2b)", "/": r"(?:\\{0,8}/|_|\\{1,8}u002f|%(?:25)?2f)"}
-"""How the two special characters of base64 are written, in its alphabet for URLs too."""
+"""Patterns of the two special characters of base64, also in its alphabet for URLs."""
 
 
 def _spellings(character: str) -> str:
@@ -177,9 +186,10 @@ class Endpoint:
         self.host = self._parts.hostname or ""
         self.is_local = _is_loopback(self.host)
         own = checked_headers(headers)
-        secrets = [
-            value.split()[-1] for name, value in own.items() if SECRET_NAMES.search(name) and value
-        ]
+        secrets = list[str]()
+        for name, value in own.items():
+            if value and SECRET_NAMES.search(name):
+                secrets.append(value.split()[-1])  # without a scheme such as "Bearer"
         if api_key is None and not self.is_local and not secrets:
             api_key = os.environ.get("OPENAI_API_KEY")
         key = re.sub(r"(?i)^bearer\s+", "", (api_key or "").strip().strip("\"'")).strip()
@@ -190,10 +200,9 @@ class Endpoint:
         self.key = key
         self.redaction = Redaction([key, *secrets])
         has_own = any(name.lower() == "authorization" for name in own)
-        self._headers = {
-            **({"Authorization": f"Bearer {key}"} if key and not has_own else {}),
-            **own,
-        }
+        self._headers = own
+        if key and not has_own:
+            self._headers = {"Authorization": f"Bearer {key}", **own}
         self._process = os.getpid()
         self._pool = self._new_pool()
 
@@ -211,17 +220,17 @@ class Endpoint:
         timeout_s: float = CONNECT_S,
         cancel: threading.Event | None = None,
     ) -> tuple[bytes, Mapping[str, str]]:
-        """Send a body, or ask for what is at a path; return the answer's body and its headers.
+        """Make one request: a POST of a body, or a GET without one.
 
         Args:
             path: Path below the address, or a full URL.
-            body: What to send (POST); nothing for a GET.
+            body: The body of a POST; b"" for a GET.
             headers: Headers beside the endpoint's own.
             timeout_s: Most seconds for the whole exchange, from connecting to reading the answer.
             cancel: Ends the exchange within half a second after it is set.
 
         Returns:
-            The body, and the headers with lower-case names.
+            The answer's body, and its headers with lower-case names.
 
         Raises:
             HttpFailure: If there was no answer, or the answer is an error.
@@ -256,9 +265,9 @@ class Endpoint:
                 page += chunk
                 if len(page) > limits.ANSWER:
                     raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
-        # Reading the answer cannot be interrupted. If it would end after the deadline, it is late.
-        reading_s = limits.READING_S + limits.READING_S_PER_BYTE * len(page)
-        if time.monotonic() + reading_s > deadline_s:
+        # Parsing cannot be interrupted, so an answer is late if its parsing would end too late.
+        parsing_s = limits.READING_S + limits.READING_S_PER_BYTE * len(page)
+        if time.monotonic() + parsing_s > deadline_s:
             late = f"did not answer so that it could be read within {timeout_s:.3g} s"
             raise HttpFailure(f"{late} ({len(page):,} bytes)", is_late=True)
         received = dict[str, str]()
@@ -272,12 +281,12 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return a caller's headers of every request, without blanks around their values.
 
     Raises:
-        InputError: If a name or a value is none that HTTP has, or the client sets the header.
+        InputError: If HTTP does not allow a name or a value, or atlaskit sets the header itself.
     """
     checked = dict[str, str]()
     for name, value in headers.items():
         if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
-            raise InputError(f"{printable(str(name), 80)!r} is no name of a header.")
+            raise InputError(f"{printable(str(name), 80)!r} is not a valid name of a header.")
         if name.lower() in OWN_HEADERS:
             raise InputError(f"The header {name} is set by atlaskit: leave it out.")
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
@@ -290,12 +299,13 @@ def parse_address(base_url: str) -> SplitResult:
     """Check an endpoint's base URL and split it.
 
     Raises:
-        InputError: If it is not an http or https URL without credentials, query and fragment.
+        InputError: If it is no http or https URL, or has credentials, a query or a fragment, or
+            ends in the path of a single call.
     """
     try:
         parts = urlsplit(base_url)
         host = parts.hostname or ""
-        _ = parts.port  # raises an error if it is none
+        _ = parts.port  # raises ValueError if it is no port
         host.encode("idna")
     except (ValueError, UnicodeError) as error:
         raise InputError(f"{printable(base_url)} is not an address ({reason(error)}).") from error
@@ -329,16 +339,17 @@ def parse_address(base_url: str) -> SplitResult:
 def _proxy_for(parts: SplitResult, is_local: bool) -> str | None:
     """Return the proxy that the environment names for an address, or None.
 
-    A proxy is never used for this machine, which it could not reach. NO_PROXY may name networks.
+    This machine is never called through a proxy, which could not reach it. NO_PROXY may name
+    networks, such as 10.0.0.0/8.
 
     Raises:
-        InputError: If there is a proxy and the host is an IPv6 address, which it cannot take.
+        InputError: If there is a proxy and the host is an IPv6 address, which a proxy cannot take.
     """
     host = parts.hostname or ""
     proxies = getproxies()
     if is_local or proxy_bypass(host) or proxy_bypass(parts.netloc):
         return None
-    with contextlib.suppress(ValueError):  # of a host's name
+    with contextlib.suppress(ValueError):  # if the host is a name
         address = ipaddress.ip_address(host)
         for network in proxies.get("no", "").split(","):
             with contextlib.suppress(ValueError):
@@ -358,8 +369,8 @@ def _is_loopback(host: str) -> bool:
     """Return whether a host is this machine, under any of its usual names."""
     host = host.rstrip(".")
     with contextlib.suppress(OSError):
-        host = socket.inet_ntoa(socket.inet_aton(host))  # of short forms such as 127.1
-    with contextlib.suppress(ValueError):  # of a name
+        host = socket.inet_ntoa(socket.inet_aton(host))  # 127.1 is short for 127.0.0.1
+    with contextlib.suppress(ValueError):  # if the host is a name
         address = ipaddress.ip_address(host)
         address = getattr(address, "ipv4_mapped", None) or address
         return address.is_loopback or address.is_unspecified
@@ -398,34 +409,36 @@ def _failures_in_words(
 OBJECT = re.compile(r"^[ \t\ufeff]*+(?:data:)?[ \t]*+([{\[].*)", re.MULTILINE)
 """A line that begins an object or a list: of a body, or of an event in a stream."""
 PREFIX = re.compile(r"^data:[ \t]?", re.MULTILINE)
+"""The beginning of each line of an event."""
 BLANK = re.compile(r"\n[ \t]*(?:\n|\Z)|\Z")
+"""The end of an event: a blank line, or the end of the text."""
 
 
 def json_values(page: bytes) -> Iterator[Any]:
     """Yield the objects and lists in an answer: its body, or the events of a stream.
 
-    A line that begins with neither, such as a comment or "ping", is passed over, and so is what
-    follows an object on its line. An object may go on over several lines, up to a blank one.
+    A line that begins with neither, such as a comment or "ping", is skipped, and so is the rest of
+    a line behind an object. An object may go on over several lines, up to a blank one.
 
     Raises:
-        ValueError: If one is too long, or there is none.
+        ValueError: If an object is too long, or there is no object or list.
     """
     text = page.decode(json.detect_encoding(page), "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     fault: ValueError | RecursionError | None = None
-    tried = 0
-    done = 0
+    tried_end = 0  # the end of the last block of lines that was tried as one object
+    read_end = 0  # the end of the last block that was one object
     is_found = False
     for line in OBJECT.finditer(text):
-        if line.start() < done:
+        if line.start() < read_end:
             continue
         value, problem = _decoded(line[1])
-        if problem is not None and line.start() >= tried:
+        if problem is not None and line.start() >= tried_end:
             blank = BLANK.search(text, line.start())
-            tried = blank.end() if blank else len(text)
-            value, problem = _decoded(PREFIX.sub("", text[line.start() : tried]))
+            tried_end = blank.end() if blank else len(text)
+            value, problem = _decoded(PREFIX.sub("", text[line.start() : tried_end]))
             if problem is None:
-                done = tried
+                read_end = tried_end
         if problem is None:
             is_found = True
             yield value
@@ -435,7 +448,11 @@ def json_values(page: bytes) -> Iterator[Any]:
 
 
 def _decoded(text: str) -> tuple[Any, ValueError | RecursionError | None]:
-    """Return the value that a text begins with, or why it begins with none."""
+    """Return the JSON value at the beginning of a text, and the fault if there is none.
+
+    Raises:
+        ValueError: If the text is too long.
+    """
     if len(text) > limits.JSON:
         raise ValueError(limits.too_long("a text", limits.JSON))
     try:
@@ -467,22 +484,22 @@ def not_json(page: bytes, error: Exception) -> HttpFailure:
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """Return a part of an answer that should be an object; {} if it is none."""
+    """Return a part of an answer that should be an object; {} if it is something else."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a part of an answer that should be a list; [] if it is none."""
+    """Return a part of an answer that should be a list; [] if it is something else."""
     return value if isinstance(value, list) else []
 
 
 def storable(text: object) -> str:
-    """Return a text without lone surrogates, which UTF-8 cannot hold; "" for what is no text."""
+    """Return a text without lone surrogates, which UTF-8 cannot hold; "" for any other value."""
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
 
 
 def json_of(value: Any) -> str:
-    """Return a value that a server parsed as the JSON it was; a string as it is."""
+    """Return the JSON text of a value that a server has parsed; return a string as it is."""
     if isinstance(value, str) or value is None:
         return storable(value)
     try:
@@ -492,18 +509,18 @@ def json_of(value: Any) -> str:
 
 
 def _body(status: int, headers: Mapping[str, str], page: bytes, redaction: Redaction) -> bytes:
-    """Return the body of an answer without a key in it; raise HttpFailure if it is an error."""
+    """Return the body of an answer without secrets; raise HttpFailure if the answer is an error."""
     encoding = headers.get("content-encoding", "").lower() or "identity"
     try:
         page = _decompressed(page, encoding)
     except HttpFailure:
-        if status < 300:  # else the status matters more than an unreadable body
+        if status < 300:  # the status of an error matters more than its unreadable body
             raise
-    page = redaction.page(page)  # errors are cached and shown
+    page = redaction.page(page)  # also of errors, which are cached and shown
     if status < 300:
         return page
     if status < 400:
-        target = printable(headers.get("location", "") or "an address that it does not tell", 200)
+        target = printable(headers.get("location", "") or "an address that it does not name", 200)
         message = f"returned HTTP {status}, a redirect to {target}"
         raise HttpFailure(
             message, status=status, is_passing=False, explanation=Explanation(kind="redirect")
@@ -532,7 +549,7 @@ def failure_of(
 
 
 def _decompressed(page: bytes, encoding: str) -> bytes:
-    """Decompress a body that a gateway compressed without being asked, up to a limit."""
+    """Decompress a body that a gateway compressed unasked; raise HttpFailure if it is too long."""
     if encoding == "identity":
         return page
     if encoding not in ("gzip", "deflate"):

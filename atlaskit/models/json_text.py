@@ -2,14 +2,14 @@
 
 Contents:
     `json_objects`, `strict_json`: the objects in a text. A reply may hold its object in prose,
-        fences, tags or a string, and may write it as Python or JavaScript does. Only spellings with
-        one possible reading are repaired; an object that names a field twice with two values has
-        none. The text is untrusted: the work is bounded by its length.
+        fences, tags or a string, and may write it as Python or JavaScript does. A spelling is
+        repaired only if it can be read in exactly one way; an object that gives a field two values
+        cannot. The text is untrusted: the work is bounded by its length.
     `coerced`: a value in the spelling that a JSON Schema wants. Models without a grammar write "3"
         for 3, "B" for the second choice, one value for a list of one. Nothing is invented: a value
         that cannot be read in exactly one way stays as it is, and so does not fit.
 
-Knows JSON Schema as pydantic writes it, and nothing of prompts.
+This module knows JSON Schema as pydantic writes it, and nothing of prompts.
 """
 
 from __future__ import annotations
@@ -23,30 +23,36 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_TRIED = 2_000
-"""Opening braces that are tried in one text."""
+"""Most opening braces of a text at which an object is tried."""
 MOST_PASSES = 8
-"""How often, at most, a text is read over in the search, failed attempts together."""
+"""Most characters that failed attempts read in all, as a multiple of the text's length."""
 MOST_READ = 1_300_000
-"""Characters, at most, that are read in failed attempts, however long the text is."""
+"""Most characters that failed attempts read in all, however long the text is."""
 MOST_REPAIRED = 100_000
-"""Characters of the longest object that is repaired."""
+"""Most characters of an object that is repaired."""
 
 _STRINGS = r"""(?P<double>"(?:[^"\\]|\\.)*+"?)|(?P<single>'(?:[^'\\\n]|\\.)*+')"""
 _COMMENT = r"(?://[^\n]*|/\*.*?(?:\*/|\Z)|(?<!&)\#[^\n]*)"
 _ESCAPES = r"\\++[\"']?"
-"""Backslashes outside of a string. A quote after them begins none, and no quote is tried twice."""
+"""Backslashes outside of a string, and a quote after them, which begins no string."""
 _STRUCTURE = re.compile(rf"{_ESCAPES}|{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
+"""A brace, or a part of a text whose braces do not count: a string or a comment."""
 _TOKEN = re.compile(
-    rf"{_ESCAPES}|{_STRINGS}|(?P<comment>{_COMMENT})|(?P<junk>,(?=(?:\s|{_COMMENT})*+[}}\]]))"
+    rf"{_ESCAPES}|{_STRINGS}|(?P<comment>{_COMMENT})"
+    rf"|(?P<trailing_comma>,(?=(?:\s|{_COMMENT})*+[}}\]]))"
     r"|(?P<key>[A-Za-z_]\w*(?=\s*:))|(?P<word>\w+)",
     re.DOTALL,
 )
+"""A token that Python or JavaScript may write otherwise than JSON."""
 _QUOTE = re.compile(r'\\(.)|"', re.DOTALL)
+"""An escaped character, or a double quote."""
 _ENTITIES = ("&quot;", "&#34;", "&#x22;", "&#39;", "&apos;")
 _CURLY = str.maketrans(dict.fromkeys("“”„", '"'))
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _KEY = re.compile(r"""\{\s*["'“][^"'“”\n]{1,80}["'”]\s*:""")
+"""The beginning of an object with its first key: meant as JSON, even if it cannot be read."""
 _ESCAPED = re.compile(r'\{\s*\\+"')
+"""The beginning of an object whose quotes are escaped, as if it were in a string."""
 _GEMMA = re.compile(r'<\|"\|>(.*?)<\|"\|>', re.DOTALL)
 """Gemma 4 writes strings in its own quotes where its grammar is off."""
 
@@ -93,12 +99,12 @@ def strict_json(text: str) -> Any:
 def json_objects(text: str) -> Iterator[Span]:
     """Yield the outermost objects of a text in order, each with its place.
 
-    An object that is never closed ends the search: what is in it is no answer of its own.
+    An object with a key that is never closed ends the search: no object inside it is an answer.
 
     Raises:
         TooMuch: If the search takes too long.
     """
-    most = min(MOST_PASSES * (len(text) + 1_000), MOST_READ)
+    most_read = min(MOST_PASSES * (len(text) + 1_000), MOST_READ)
     read = 0
     tried = 0
     place = text.find("{")
@@ -106,7 +112,7 @@ def json_objects(text: str) -> Iterator[Span]:
         span, end, failed = _object_at(text, place)
         read += failed + 1
         tried += 1
-        if read > most or tried > MOST_TRIED:
+        if read > most_read or tried > MOST_TRIED:
             raise TooMuch("it has too many braces to be searched for a JSON object")
         if span:
             yield span
@@ -114,7 +120,11 @@ def json_objects(text: str) -> Iterator[Span]:
 
 
 def _object_at(text: str, place: int) -> tuple[Span | None, int, int]:
-    """Return the object that begins with a brace; where to go on; characters read in vain."""
+    """Try to read an object from its opening brace on.
+
+    Returns:
+        The object or None, where the search goes on, and how many characters were read in vain.
+    """
     try:
         value, end = _DECODER.raw_decode(text, place)
         return Span(place, end, text[place:end], value), end, 0
@@ -131,7 +141,8 @@ def _object_at(text: str, place: int) -> tuple[Span | None, int, int]:
     value = _repaired(part) if closing else None
     if value is not None or _KEY.match(part):
         return Span(place, end, part, value, fault), end, failed
-    # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}, or a brace that is never closed
+    # The answer may be inside of {{...}} of a template, \boxed{{...}} and \boxed{\{...\}}, and
+    # behind a brace that is never closed.
     opens_twice = part[1:].lstrip().removeprefix("\\").startswith("{")
     if not closing or (opens_twice and part[:-1].rstrip().endswith("}")):
         end = place + 1
@@ -150,7 +161,7 @@ def _closing(text: str, place: int) -> int | None:
 
 
 def _repaired(part: str) -> dict[str, Any] | None:
-    """Return an object that is almost JSON; None if it is not, or not clearly so."""
+    """Return an object that is almost JSON; None if it cannot be read in exactly one way."""
     if len(part) > MOST_REPAIRED:
         return None
     try:
@@ -164,7 +175,7 @@ def _repaired(part: str) -> dict[str, Any] | None:
             part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
         part = _GEMMA.sub(lambda found: json.dumps(found[1]), part)
         value = strict_json(_TOKEN.sub(_in_json, part))
-    except ValueError:  # of strict_json, or of an entity with thousands of digits
+    except ValueError:  # by strict_json, or by html.unescape for an entity of a thousand digits
         return None
     return value if isinstance(value, dict) else None
 
@@ -174,7 +185,7 @@ def _in_json(token: re.Match[str]) -> str:
     match token.lastgroup:
         case "single":
             return '"' + _QUOTE.sub(_in_double_quotes, token[0][1:-1]) + '"'
-        case "comment" | "junk":
+        case "comment" | "trailing_comma":
             return " "
         case "key":
             return json.dumps(token[0])
@@ -184,12 +195,14 @@ def _in_json(token: re.Match[str]) -> str:
 
 
 def _in_double_quotes(token: re.Match[str]) -> str:
+    """Return a `_QUOTE` of a string in single quotes as it is written in double quotes."""
     if token[1] == "'":
         return "'"
     return token[0] if token[1] else '\\"'
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of these fields; raise NotJson if a field has two values."""
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name in fields and fields[name] != value:
@@ -199,10 +212,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(word: str) -> Any:
+    """Reject NaN and Infinity, which `json` accepts."""
     raise NotJson(f"{word} is not a number")
 
 
 def _finite(digits: str) -> float:
+    """Return a number; raise NotJson if a float cannot hold it."""
     number = float(digits)
     if math.isinf(number):
         raise NotJson(f"{digits[:20]} is too large a number")
@@ -210,6 +225,7 @@ def _finite(digits: str) -> float:
 
 
 def _reason(error: BaseException) -> str:
+    """Return why a text is no JSON."""
     if isinstance(error, json.JSONDecodeError):
         return f"Invalid JSON: {error.msg} at line {error.lineno} column {error.colno}"
     if isinstance(error, NotJson):
@@ -232,7 +248,7 @@ _LETTER = re.compile(r"(?:option |choice |answer )?[(\[]?([a-z])[)\]]?[.:]?", re
 _LABELLED = re.compile(
     r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*(.+)", re.IGNORECASE
 )
-"""A choice's letter or number, and its text."""
+"""A choice's letter or number, and its text behind it."""
 
 
 def coerced(value: Any, schema: Schema, choices: Sequence[str] = ()) -> Any:
@@ -247,12 +263,14 @@ def coerced(value: Any, schema: Schema, choices: Sequence[str] = ()) -> Any:
 
 
 class _Fitting:
+    """Fits the values of one answer to a schema."""
+
     def __init__(self, definitions: Mapping[str, Schema], choices: Sequence[str]) -> None:
         self._definitions = definitions
         self._choices = choices
 
     def fit(self, value: Any, schema: Schema, name: str) -> Any:
-        """Return a value of the field with this name in the spelling of its schema."""
+        """Return a value in the spelling of its schema; `name` is that of its field."""
         schema = self._resolved(schema)
         if "anyOf" in schema:
             return self._fit_variant(
@@ -272,10 +290,12 @@ class _Fitting:
         return value
 
     def _resolved(self, schema: Schema) -> Schema:
+        """Return a schema, or the definition that it refers to."""
         name = schema.get("$ref", "").rpartition("/")[2]
         return self._definitions[name] if name else schema
 
     def _fit_object(self, value: Any, schema: Schema) -> Any:
+        """Fit each field of an object that the schema has, and leave out the others."""
         if not isinstance(value, dict) or "properties" not in schema:
             return value
         properties: Mapping[str, Schema] = schema["properties"]
@@ -286,14 +306,15 @@ class _Fitting:
         }
 
     def _fit_list(self, value: Any, schema: Schema, name: str) -> Any:
+        """Fit each item of a list; a single value becomes a list of one."""
         value = _parsed(value, list)
-        if value is None:
+        if value is None:  # null stands for an empty list where one is allowed
             return value if schema.get("minItems", 0) else []
         items = value if isinstance(value, list) else [value]
         return [self.fit(item, schema.get("items", {}), name) for item in items]
 
     def _fit_variant(self, value: Any, variants: list[Schema], name: str) -> Any:
-        """Fit the one variant that the value is of, by its constants; otherwise leave the value."""
+        """Fit a value to the one variant whose constants it has; otherwise return it as it is."""
         possible = [each for each in variants if each.get("type") != "null"]
         if value is None and len(possible) < len(variants):
             return None
@@ -305,6 +326,7 @@ class _Fitting:
         return self.fit(value, possible[0], name) if len(possible) == 1 else value
 
     def _is_of(self, value: Mapping[str, Any], variant: Schema) -> bool:
+        """Return whether an object has the constants of a variant, such as an action's name."""
         constants = {
             name: part for name, part in variant.get("properties", {}).items() if "const" in part
         }
@@ -327,35 +349,39 @@ def _parsed(value: Any, kind: type) -> Any:
 
 
 def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
-    """Return the index of the choice that a text names: by index, by letter, or as it is written.
+    """Return the index of the choice that a text names by index, by letter or by its own text.
 
-    Both may stand there, as in "B: the red car", if they name the same choice. A text that can be
-    read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
+    A label and a text may stand together, as in "B: the red car", if they name the same choice. If
+    the text names two choices or none, it is returned as it is: "1" may be the index 1, or the text
+    of the third of the choices 2, 3, 1, 0.
     """
     matches = (_labels(text) | _places(text, choices)).intersection(allowed)
-    both = _LABELLED.fullmatch(text)
-    if not matches and both:
-        matches = (_labels(both[1]) & _places(both[2], choices)).intersection(allowed)
+    labelled = _LABELLED.fullmatch(text)
+    if not matches and labelled:
+        matches = (_labels(labelled[1]) & _places(labelled[2], choices)).intersection(allowed)
     return matches.pop() if len(matches) == 1 else text
 
 
 def _places(text: str, choices: Sequence[str]) -> set[Any]:
-    """Return the indices of the choices that are written like a text."""
+    """Return the indices of the choices whose text this is, in small or capital letters."""
     words = text.lower()
     return {index for index, choice in enumerate(choices) if choice.strip().lower() == words}
 
 
 def _labels(text: str) -> set[Any]:
-    """Return the indices of choices that a text is as a number or as a letter."""
+    """Return the index that a text gives as a number, and the one that it gives as a letter.
+
+    If the text is no number, the set contains the text itself, which equals no index.
+    """
     letter = _LETTER.fullmatch(text)
-    numbers = {_integer(text.strip("()[].:"))}
+    indices = {_integer(text.strip("()[].:"))}
     if letter:
-        numbers.add(ord(letter[1].upper()) - ord("A"))
-    return numbers
+        indices.add(ord(letter[1].upper()) - ord("A"))
+    return indices
 
 
 def _one_of(value: Any, allowed: list[Any]) -> Any:
-    """Return the one allowed value that this is; otherwise the value."""
+    """Return the one allowed value that a value spells; otherwise the value itself."""
     if isinstance(value, bool):
         return value
     if not all(isinstance(each, str) for each in allowed):
@@ -367,6 +393,7 @@ def _one_of(value: Any, allowed: list[Any]) -> Any:
 
 
 def _integer(value: Any) -> Any:
+    """Return a whole number as an integer, also from a string; any other value as it is."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):

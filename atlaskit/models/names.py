@@ -1,17 +1,17 @@
 """Everything that follows from the name of a model; no other module knows models by name.
 
 Contents:
-    `Family`, `family_of`: image tokens, and how models of a kind think.
-    `Preset`, `preset_named`, `preset_of`: what suits a model: grid, cell size, steps and serving
-        options. It is looked up once, where a model is opened, and lies on it from then on. A
-        package brings a model of its own as `Shipped`.
+    `Family`, `family_of`: how many pixels an image token covers, and whether models think.
+    `Preset`, `preset_named`, `preset_of`: the defaults that suit a model: grid, cell size, steps
+        and serving options. They are looked up once, when a model is opened, and are then its
+        attribute `preset`. A package brings a model of its own as `Shipped`.
     `is_same_model`, `is_generic`: whether a reply's name is the one that was asked for.
     `entries`, `chat_models`, `first_chat_model`: the models of a server's list, and which of them
         chat. A list says so in fields that differ from server to server; where it says nothing, the
         model's name decides.
     `resolve_model`, `served_name`, `served_family`: which weights a name stands for, and the name
-        under which they are served. Replies are cached under it, so it holds a hash of what they
-        depend on beside the model: the content of a folder, and the arguments of the server.
+        under which they are served. Replies are cached under the latter, so it holds a hash of what
+        else they depend on: the content of a folder, and the arguments of the server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 
 @dataclass(frozen=True)
 class Family:
-    """Models of one kind."""
+    """Models that have the properties below in common."""
 
     name: str
     pattern: str
@@ -45,71 +45,108 @@ class Family:
     patch: int = 32
     """Side, in pixels, of the square that one image token stands for."""
     thinks: bool = False
-    """Whether its models think before they answer, unless they are told not to."""
+    """Whether its models think before they answer, unless the request turns thinking off."""
     reasoning_parser: str = ""
-    """vLLM's parser of its thoughts (`--reasoning-parser`); "" for none."""
+    """vLLM's parser of the models' reasoning (`--reasoning-parser`); "" for none."""
     no_thinking: Mapping[str, Any] = field(default_factory=dict)
     """Fields of a request that turn thinking off on a server that serves open weights; {} where the
     model always thinks, or never does."""
     linear_attention: bool = False
-    """Whether its models have layers of linear attention (gated delta networks). vLLM 0.32 computes
-    them on a CPU in bfloat16 alone."""
+    """Whether its models have layers of linear attention (gated delta networks). On a CPU, vLLM
+    0.32 computes these layers only in bfloat16."""
 
 
 FAMILIES = (
     Family(
         "Qwen3-VL Thinking",
         r"qwen3-vl.{0,40}thinking|qwen3-omni.{0,40}thinking",
-        32,
-        True,
-        "deepseek_r1",
+        patch=32,
+        thinks=True,
+        reasoning_parser="deepseek_r1",
     ),
     Family("Qwen3-VL", r"qwen3-?vl|qwen3-omni"),
     Family(
-        "Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING, True
+        "Qwen3.5 and later",
+        r"qwen-?3\.[5-9]|qwen-?[4-9]",
+        patch=32,
+        thinks=True,
+        reasoning_parser="qwen3",
+        no_thinking=NO_THINKING,
+        linear_attention=True,
     ),
-    Family("Qwen2.5-VL and Qwen2-VL", r"qwen-?2(\.5)?-?(vl|omni)|qvq", 28),
+    Family("Qwen2.5-VL and Qwen2-VL", r"qwen-?2(\.5)?-?(vl|omni)|qvq", patch=28),
     Family(
-        "GLM-4.5V and 4.6V", r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5", 28, True, "glm45", NO_THINKING
+        "GLM-4.5V and 4.6V",
+        r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5",
+        patch=28,
+        thinks=True,
+        reasoning_parser="glm45",
+        no_thinking=NO_THINKING,
     ),
-    Family("GLM-4.1V Thinking", r"glm-?4(\.1)?v.{0,40}thinking", 28, True, "glm45"),
-    Family("GLM-4V", r"glm-?4(\.1)?v|glm-ocr", 28),
-    Family("Kimi-VL Thinking", r"kimi-vl.{0,40}thinking", 28, True, "kimi_k2"),
+    Family(
+        "GLM-4.1V Thinking",
+        r"glm-?4(\.1)?v.{0,40}thinking",
+        patch=28,
+        thinks=True,
+        reasoning_parser="glm45",
+    ),
+    Family("GLM-4V", r"glm-?4(\.1)?v|glm-ocr", patch=28),
+    Family(
+        "Kimi-VL Thinking",
+        r"kimi-vl.{0,40}thinking",
+        patch=28,
+        thinks=True,
+        reasoning_parser="kimi_k2",
+    ),
     Family(
         "Kimi-K2.5",
         r"kimi-k2\.?[5-9]",
-        28,
-        True,
-        "kimi_k2",
-        {"chat_template_kwargs": {"thinking": False}},
+        patch=28,
+        thinks=True,
+        reasoning_parser="kimi_k2",
+        no_thinking={"chat_template_kwargs": {"thinking": False}},
     ),
-    Family("Kimi-VL", r"kimi-vl", 28),
-    Family("MiniCPM-V 4.5", r"minicpm-?v-?4[._]5", 28, True, "minicpmv", NO_THINKING),
+    Family("Kimi-VL", r"kimi-vl", patch=28),
+    Family(
+        "MiniCPM-V 4.5",
+        r"minicpm-?v-?4[._]5",
+        patch=28,
+        thinks=True,
+        reasoning_parser="minicpmv",
+        no_thinking=NO_THINKING,
+    ),
     Family(
         "MiniCPM-V 4.6 and later",
         r"minicpm-?v-?(4[._][6-9]|[5-9])",
-        28,
-        True,
-        "minicpmv",
-        NO_THINKING,
-        True,
+        patch=28,
+        thinks=True,
+        reasoning_parser="minicpmv",
+        no_thinking=NO_THINKING,
+        linear_attention=True,
     ),
-    Family("MiniCPM-V", r"minicpm-?[vo]", 28),
-    Family("InternVL and Intern-S1", r"intern-?(vl|s1)", 28),
-    Family("Gemma 4", r"gemma-?4", 48, False, "gemma4", NO_THINKING),
-    Family("Gemma 3", r"gemma-?3", 56),
-    Family("LLaVA", r"llava", 14),
-    Family("SmolVLM and Idefics3", r"smolvlm|idefics", 64),
-    Family("Magistral", r"magistral", 28, True, "mistral"),
-    Family("Mistral and Pixtral", r"mistral|ministral|pixtral", 28),
-    Family("DeepSeek-VL2", r"deepseek-?vl", 28),
-    Family("Step3", r"step-?3", 28, True, "step3"),
-    Family("OpenAI, thinking", r"(^|/)(gpt-5(?!.{0,40}chat)|o[1-9]\b)", 32, True),
-    Family("OpenAI", r"(^|/)(chatgpt|gpt)-?4", 32),
-    Family("Gemini", r"gemini-(2\.[5-9]|[3-9])", 48, True),
-    Family("Claude", r"claude", 28),
+    Family("MiniCPM-V", r"minicpm-?[vo]", patch=28),
+    Family("InternVL and Intern-S1", r"intern-?(vl|s1)", patch=28),
+    Family(
+        "Gemma 4",
+        r"gemma-?4",
+        patch=48,
+        thinks=False,
+        reasoning_parser="gemma4",
+        no_thinking=NO_THINKING,
+    ),
+    Family("Gemma 3", r"gemma-?3", patch=56),
+    Family("LLaVA", r"llava", patch=14),
+    Family("SmolVLM and Idefics3", r"smolvlm|idefics", patch=64),
+    Family("Magistral", r"magistral", patch=28, thinks=True, reasoning_parser="mistral"),
+    Family("Mistral and Pixtral", r"mistral|ministral|pixtral", patch=28),
+    Family("DeepSeek-VL2", r"deepseek-?vl", patch=28),
+    Family("Step3", r"step-?3", patch=28, thinks=True, reasoning_parser="step3"),
+    Family("OpenAI, thinking", r"(^|/)(gpt-5(?!.{0,40}chat)|o[1-9]\b)", patch=32, thinks=True),
+    Family("OpenAI", r"(^|/)(chatgpt|gpt)-?4", patch=32),
+    Family("Gemini", r"gemini-(2\.[5-9]|[3-9])", patch=48, thinks=True),
+    Family("Claude", r"claude", patch=28),
 )
-"""The families in the order in which they are tried: the first whose pattern matches counts."""
+"""The families. The first one whose pattern matches a name counts."""
 
 
 PATTERNS = {family.name: re.compile(family.pattern) for family in FAMILIES}
@@ -126,46 +163,48 @@ def family_of(name: str) -> Family:
 
 @dataclass(frozen=True)
 class Preset:
-    """Defaults for one model."""
+    """The defaults that suit one model."""
 
     k: int = 8
     """Cells along each side of a grid."""
     cell: int = 320
     """Side of a cell, in pixels; of a native cell, the longer side."""
     fit: Literal["native", "contain"] = "native"
-    """How a frame fills its cell: in a cell of the video's shape, or on a grey square."""
+    """How a frame fills its cell. "native": the cell has the video's aspect ratio. "contain": the
+    cell is a grey square around the whole frame."""
     ruled: bool = True
-    """Whether sheets have gutters, strips for text, and hatched dead cells, or labels in corners
-    and black cells."""
+    """Whether grids have gutters, strips for text, and hatched dead cells. Otherwise labels are in
+    the corners of cells, and dead cells are black."""
     steps: int = 12
     """Most steps of a worker in one region."""
     plateau: int | None = None
     """Steps without new evidence after which a worker stops. None: the search's own default."""
     compile_on_cpu: bool = False
-    """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
+    """Whether vLLM compiles the model on a CPU. Compiling pays off for a small model only."""
     copy_per_core: bool = False
-    """Whether a CPU serves many questions best by a copy of the model on each core. That is so if
-    vLLM takes longer to schedule a step than a core takes to compute it."""
+    """Whether a CPU serves many questions best with a copy of the model on each core: for a model
+    so small that vLLM takes longer to schedule a step than a core takes to compute it."""
     no_forcing: bool = False
-    """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
+    """Whether the model generates every token itself, also where vLLM's grammar allows only one
+    text (`no_forcing` of llguidance)."""
     context: int = 100_000
     """Tokens of subtitles that a prompt may hold beside many frames, at four characters each."""
     words: Callable[[Any], Request] | None = field(default=None, repr=False)
-    """Returns the request of a call of Video-RLM in the words that the model was taught; None for a
-    model that reads and writes freely."""
+    """Returns the request of a call of Video-RLM in the only words that the model was trained on.
+    None for a model that understands any words."""
     caution: Callable[[Any, Any], str] | None = field(default=None, repr=False)
-    """Returns a warning that the model was not trained for a video or a question, as the rest of a
-    sentence that begins with its name; "" for none. None: there are no warnings."""
+    """Returns a warning if the model was not trained for such a video or question, as the rest of a
+    sentence that begins with the model's name; "" for none. None: there are no warnings."""
     torchvision: bool = True
-    """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
-    installed it. Without it, transformers uses Pillow; not every family can."""
+    """Whether a CPU server uses the Python part of torchvision to prepare images, if atlaskit
+    installed torchvision. Otherwise transformers uses Pillow, with which not every family works."""
     prefix_caching: bool = True
-    """Whether vLLM caches prefixes of prompts. With an encoder, it then dies at the first request
-    ("CrossAttentionManager does not support caching", vLLM 0.32)."""
+    """Whether vLLM caches prefixes of prompts. It must not for an encoder-decoder model: vLLM 0.32
+    would die at the first request ("CrossAttentionManager does not support caching")."""
 
 
 WHISPER = Preset(prefix_caching=False)
-"""Speech models of that family, by any name with "whisper" in it."""
+"""The preset of all models with "whisper" in their name."""
 
 
 @dataclass(frozen=True)
@@ -195,18 +234,18 @@ def preset_named(name: str) -> Preset:
 
 
 def preset_of(model: object) -> Preset:
-    """Return the preset that lies on a model; the defaults for a model or a function without."""
+    """Return the attribute `preset` of a model or a function; the defaults if it has none."""
     own = getattr(model, "preset", None)
     return own if isinstance(own, Preset) else Preset()
 
 
 def preset_for(model: Model | str | Callable[..., Model]) -> Preset:
-    """Return the preset of a model, or of a model's name."""
+    """Return the preset of a model, of a model's name, or of a function that makes models."""
     return preset_named(model) if isinstance(model, str) else preset_of(model)
 
 
 def cell_for(vlm: Model, size: int | None) -> int:
-    """Return the size of a cell in pixels: the user's choice; for None, what suits the model."""
+    """Return the size of a cell in pixels: `size`, or the model's preset if it is None."""
     return preset_of(vlm).cell if size is None else size
 
 
@@ -233,8 +272,8 @@ def is_generic(name: str) -> bool:
 def is_same_model(asked: str, answered: str) -> bool:
     """Return whether a reply's `model` is the one that was asked for.
 
-    A provider's prefix ("models/", "openai/"), a path, and a version that either name adds
-    ("gpt-4o" answered by "gpt-4o-2024-08-06") make no other model.
+    Names may differ in a provider's prefix ("models/", "openai/"), in a path, and in a version that
+    only one of them has ("gpt-4o" and "gpt-4o-2024-08-06").
 
     Args:
         asked: The name in the request.
@@ -244,13 +283,15 @@ def is_same_model(asked: str, answered: str) -> bool:
         return True
     first = _bare(asked)
     second = _bare(answered)
-    return first == second or (
-        _without_version(first) == _without_version(second) and _is_open(first, second)
-    )
+    if first == second:
+        return True
+    if _has_fixed_version(first) and _has_fixed_version(second):
+        return False
+    return _without_version(first) == _without_version(second)
 
 
 def _bare(name: str) -> str:
-    """Return a name without provider, path, suffix of a file, and tag of a price."""
+    """Return a name in small letters without a provider, a path, and one of `SUFFIXES`."""
     last = name.strip().lower().replace("\\", "/").rstrip("/").rpartition("/")[2]
     for suffix in SUFFIXES:
         if last.endswith(suffix):
@@ -259,7 +300,7 @@ def _bare(name: str) -> str:
 
 
 def _without_version(name: str) -> str:
-    """Return a name without the versions at its end ("-0" is Anthropic's alias of the newest)."""
+    """Return a name without the versions at its end, such as "-0", Anthropic's newest version."""
     name = name.removesuffix("-0")
     shorter = VERSION.sub("", name)
     while shorter and shorter != name:
@@ -268,14 +309,10 @@ def _without_version(name: str) -> str:
     return name
 
 
-def _is_open(first: str, second: str) -> bool:
-    """Return whether at most one of two names fixes a version: two fixed ones are two models."""
-
-    def is_fixed(name: str) -> bool:
-        version = VERSION.search(name)
-        return version is not None and any(map(str.isdecimal, version[0]))
-
-    return not (is_fixed(first) and is_fixed(second))
+def _has_fixed_version(name: str) -> bool:
+    """Return whether a name ends in a numbered version, unlike "latest" or "preview"."""
+    version = VERSION.search(name)
+    return version is not None and any(map(str.isdecimal, version[0]))
 
 
 MOST_NAMED = 8
@@ -284,8 +321,8 @@ CHATS = frozenset({
     "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision",
     "text-generation", "image-text-to-text", "any-to-any",
 })  # fmt: skip
-"""Words in a list for a model that chats: those of LM Studio, Together, vLLM and Ollama, and tasks
-of the Hugging Face hub."""
+"""Words in a list for a model that chats: those of LM Studio, Together, vLLM and Ollama, and the
+names of tasks on the Hugging Face hub."""
 KIND_FIELDS = ("type", "task", "pipeline_tag", "model_type", "capabilities")
 """Fields of an entry that may say what a model does."""
 OTHER_KINDS = re.compile(
@@ -312,8 +349,8 @@ def chat_models(listing: Any) -> list[str]:
     If the list does not say what a model does, its name decides.
 
     Args:
-        listing: The parsed body of GET /models, from whatever server; anything odd in it is passed
-            over.
+        listing: The parsed body of GET /models, from any server. Entries that cannot be read are
+            skipped.
     """
     names = list[str]()
     for name, entry in entries(listing):
@@ -328,7 +365,7 @@ def chat_models(listing: Any) -> list[str]:
 def first_chat_model(listing: Any, base_url: str) -> str | None:
     """Return the first model of a list that can chat, and warn if there are several.
 
-    A model that takes no images, as the list says, is taken only if there is no other.
+    If the list says that a model takes no images, the model is chosen only if there is no other.
 
     Args:
         listing: The parsed body of GET /models.
@@ -363,7 +400,11 @@ def first_chat_model(listing: Any, base_url: str) -> str | None:
 
 
 def entries(listing: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the models of a list: {"data": […]}, {"models": […]} or the bare list."""
+    """Yield the name and the entry of each model in a list.
+
+    Args:
+        listing: The parsed body of GET /models: {"data": […]}, {"models": […]} or a bare list.
+    """
     rows = listing
     if isinstance(listing, Mapping):
         rows = listing.get("data")
@@ -396,7 +437,7 @@ def _chats(entry: Mapping[str, Any]) -> bool | None:
             kind = [word for word, value in kind.items() if value]
         found = kind if isinstance(kind, list) else [kind]
         words += [word.lower() for word in found if isinstance(word, str)]
-    if CHATS.intersection(words):  # it may be able to hear and to speak as well
+    if CHATS.intersection(words):  # even if other words say that it also hears or speaks
         return True
     return False if any(map(OTHER_KINDS.search, words)) else None
 
@@ -409,11 +450,11 @@ def _is_blind(entry: Mapping[str, Any]) -> bool:
     sees = object_of(entry.get("capabilities")).get("vision")
     if isinstance(sees, bool):
         return not sees
-    return bool(entry.get("type") == "llm")  # LM Studio, whose other type that chats is "vlm"
+    return bool(entry.get("type") == "llm")  # LM Studio; its models that take images are "vlm"
 
 
 def named(names: list[str]) -> str:
-    """Return names as a list in words, cut off where it is long."""
+    """Return names with commas between them; "…" stands for those beyond `MOST_NAMED`."""
     shown = ", ".join(printable(name, 100) for name in names[:MOST_NAMED])
     return shown + (", …" if len(names) > MOST_NAMED else "")
 
@@ -424,20 +465,19 @@ TEMPLATE = "chat_template.jinja"
 TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
 """Files that may hold a model's chat template."""
 ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+"""The name of a model on the Hugging Face hub."""
 POINT = re.compile(r"(?<=\d)_(?=\d)")
-"""The point of a version in the name of an architecture: qwen3_5."""
+"""The underscore that stands for a point in the name of an architecture: qwen3_5."""
 
 
 def resolve_model(model: str) -> str:
     """Return a model as vLLM takes it: the full path of a folder, or a name on the hub.
 
-    An address is returned unchanged.
-
     Raises:
-        InputError: If it is neither a folder nor such a name, so that nothing is installed for it.
+        InputError: If it is neither. The check comes before vLLM is installed for the model.
     """
     path = Path(model).expanduser()
-    if model in registered(MODELS):  # also where a folder has that name: ./NAME names the folder
+    if model in registered(MODELS):  # even if a folder has the same name, which is then ./NAME
         brought: Shipped = load(MODELS, model)
         if not (brought.weights / "config.json").is_file():
             raise InputError(
@@ -458,9 +498,9 @@ def resolve_model(model: str) -> str:
 def served_name(model: str, arguments: Sequence[str] = ()) -> str:
     """Return the name that a model is served under.
 
-    A folder has the name "folder@hash". The hash changes when the folder is trained on, and not
-    when it is copied, moved, or described in another README. A model on the hub has its own name,
-    or "name@hash" if the server has arguments.
+    A folder is served as "folder@hash". The hash changes when the weights are trained further, and
+    not when the folder is copied or moved, or when its README changes. A model on the hub is served
+    under its own name, or as "name@hash" if the server has arguments.
 
     Args:
         model: A folder, or the name of a model on the hub.
@@ -471,7 +511,7 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
         return model
     name = _folder_name(folder) if folder.is_dir() else model
     digest = hashlib.sha256(json.dumps(list(arguments)).encode())
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob("*")):  # none for a model on the hub
         place = path.relative_to(folder)
         is_hidden = any(part.startswith(".") for part in place.parts)
         if path.is_file() and not is_hidden and path.suffix not in PROSE:
@@ -482,10 +522,10 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
 
 
 def served_family(model: str) -> Family:
-    """Return the family of what is served, by its name, or else by what its folder contains.
+    """Return the family of a served model by its name, or else by the files in its folder.
 
-    A fine-tuned model may lie in a folder of any name. Its `config.json` names the architecture,
-    and its chat template contains "<think>" if it begins a thought.
+    The folder of a fine-tuned model may have any name, but its `config.json` names the
+    architecture, and its chat template contains "<think>" if the model thinks.
 
     Args:
         model: A folder, or the name of a model on the hub.
@@ -493,8 +533,9 @@ def served_family(model: str) -> Family:
     folder = Path(model)
     if not folder.is_dir():
         return family_of(model)
-    by_name = family_of(folder.name)
-    return by_name if by_name.pattern else family_of(_kind(folder))
+    family = family_of(folder.name)
+    is_known = family.pattern != ""
+    return family if is_known else family_of(_architecture(folder))
 
 
 def has_linear_attention(model: str) -> bool:
@@ -509,8 +550,11 @@ def has_linear_attention(model: str) -> bool:
     )
 
 
-def _kind(folder: Path) -> str:
-    """Return the architecture of a folder's weights as in names: "qwen3.5-moe" for qwen3_5_moe."""
+def _architecture(folder: Path) -> str:
+    """Return the architecture of a folder's weights, as a model's name spells it.
+
+    "qwen3.5-moe" for qwen3_5_moe; "" if `config.json` does not name one.
+    """
     try:
         kind = str(json.loads((folder / "config.json").read_bytes())["model_type"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -522,9 +566,10 @@ def _kind(folder: Path) -> str:
 
 
 def _folder_name(folder: Path) -> str:
-    """Return the name of a shipped model with the same chat template, or else the folder's name.
+    """Return the name of the shipped model with the same chat template, or else the folder's name.
 
-    Presets go by the name, so a copy of a shipped model must keep it wherever the copy lies.
+    A preset is found by the model's name, so a copy of a shipped model keeps its name in any
+    folder.
     """
     template = _template(folder)
     for name, each in shipped().items():
@@ -534,5 +579,6 @@ def _folder_name(folder: Path) -> str:
 
 
 def _template(folder: Path) -> bytes:
+    """Return the chat template in a folder; b"" if it has none of its own."""
     path = folder / TEMPLATE
     return path.read_bytes() if path.is_file() else b""

@@ -6,11 +6,11 @@ Contents:
     A call: `Request`, `Reply`, `CallControl`, and the `Model` protocol between them.
     Errors of models and of their servers: `ModelError` and its kinds, `ServerError`.
     Models around models: `ModelWrapper`, `StoppableModel`.
-    The clock that deadlines go by: `now_s`, `stopped`.
+    The clock that measures deadlines: `now_s`, `stopped`.
 
 A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, the oracles of a
-benchmark, the test doubles and every wrapper around a model implement it. Knows nothing of prompts,
-grids, agents or networks.
+benchmark, the test doubles and every wrapper around a model implement it. This module knows nothing
+of prompts, grids, agents or networks.
 """
 
 from __future__ import annotations
@@ -30,19 +30,21 @@ from pydantic_core import PydanticKnownError
 from atlaskit.errors import AtlasError
 
 Values = tuple[int, ...] | tuple[str, ...]
+"""The values that one call allows in a field."""
 PLACEHOLDER = "x-atlaskit-among"
-"""The keyword in a shape's JSON Schema that marks where a call's values go."""
+"""The keyword that marks, in a JSON Schema, a field whose values each call supplies."""
 
 
 @dataclass(frozen=True)
 class ParametricSchema:
-    """A shape with the values of one call.
+    """A pydantic model with placeholders, and the values that one call allows in their place.
 
-    It validates, rejects and describes answers exactly as a pydantic model does that has these
-    values as Literals.
+    It accepts the same answers, raises the same errors and has the same JSON Schema as a pydantic
+    model that has Literals of these values in place of the placeholders.
     """
 
     shape: type[BaseModel]
+    """The pydantic model. `among` makes the types of its placeholder fields."""
     values: tuple[tuple[str, Values], ...]
     """(placeholder name, allowed values) pairs, one for each placeholder of the shape."""
 
@@ -69,18 +71,20 @@ class ParametricSchema:
 
 
 def among(name: str) -> Any:
-    """Return the field type "one of the values that the call supplies under `name`".
+    """Return a field type that accepts only the values that a call supplies under `name`.
 
-    A shape that is validated without these values accepts nothing in this field.
+    If a call supplies none, the field accepts nothing.
     """
 
     def validate(value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, bool):
-            raise ValueError("not a number")  # in Python, True == 1
+            raise ValueError("not a number")  # True equals 1, and so would be among the values
         values: Values = (info.context or {}).get(name, ())
         if value not in values:
-            *others, last = map(repr, values or ("nothing",))
-            expected = f"{', '.join(others)} or {last}" if others else last
+            allowed = [repr(each) for each in values or ("nothing",)]
+            expected = allowed[-1]
+            if len(allowed) > 1:
+                expected = f"{', '.join(allowed[:-1])} or {expected}"
             raise PydanticKnownError("literal_error", {"expected": expected})
         return values[values.index(value)]  # our own 1, not the answer's 1.0, which equals it
 
@@ -112,24 +116,23 @@ BOUND_FAULTS = frozenset(
         "less_than_equal",
     }
 )
-"""Faults that strict decoding lets through, since it does not take the bounds of a schema."""
+"""Types of validation errors that occur in spite of strict decoding, which ignores bounds."""
 
 
 def is_out_of_bounds(text: str, schema: type[BaseModel] | ParametricSchema) -> bool:
-    """Return whether a text has the shape of a schema, and only exceeds its bounds."""
+    """Return whether a text breaks no rule of a schema but its bounds on lengths and numbers."""
     try:
         schema.model_validate_json(text)
     except ValidationError as error:
-        return {
-            each["type"] for each in error.errors(include_url=False, include_input=False)
-        } <= BOUND_FAULTS
+        faults = error.errors(include_url=False, include_input=False)
+        return all(fault["type"] in BOUND_FAULTS for fault in faults)
     return True
 
 
 def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:
     """Replace each placeholder by its values, written as pydantic writes a Literal."""
     match schema:
-        case {"x-atlaskit-among": name, **rest}:
+        case {"x-atlaskit-among": name, **rest}:  # PLACEHOLDER; a bare name would match any key
             allowed = values[name]
             type_name = "string" if isinstance(allowed[0], str) else "integer"
             literal = {"const": allowed[0]} if len(allowed) == 1 else {"enum": list(allowed)}
@@ -143,7 +146,7 @@ def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:
 
 
 CHARACTERS_A_TOKEN = 4
-"""Characters of text a token, roughly: for estimates where no server counts tokens."""
+"""Rough number of characters in a token, for estimates where no server counts tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,22 +154,20 @@ class Usage:
     """What model calls cost. Usages can be added.
 
     Counts that an endpoint does not report are 0.
-
-    Attributes:
-        calls: Attempts (HTTP exchanges), the failed ones included.
-        prompt_tokens: Tokens of the prompts, images included.
-        completion_tokens: Tokens that the model generated.
     """
 
     calls: int = 0
+    """Attempts (HTTP exchanges), the failed ones included."""
     prompt_tokens: int = 0
+    """Tokens of the prompts, images included."""
     cached_tokens: int = 0
     """Prompt tokens that the server found in its prefix cache."""
     image_tokens: int = 0
     """Prompt tokens that encode images."""
     completion_tokens: int = 0
+    """Tokens that the model generated."""
     reasoning_tokens: int = 0
-    """Completion tokens that the model spent on its thought."""
+    """Completion tokens that the model spent on its reasoning."""
     estimated: bool = False
     """Whether a token count is an estimate, as an oracle's are."""
 
@@ -183,13 +184,13 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         sums = dict[str, Any]()
         for name, kind in COUNT_TYPES.items():
-            sums[name] = kind(getattr(self, name) + getattr(other, name))
+            sums[name] = kind(getattr(self, name) + getattr(other, name))  # of booleans: either
         return Usage(**sums)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON values.
 
-        Reasoning tokens are left out where there are none, as in what earlier versions wrote.
+        Reasoning tokens are left out if there are none: earlier versions had no such field.
         """
         return {
             name: count for name, count in vars(self).items() if count or name != "reasoning_tokens"
@@ -202,10 +203,8 @@ class Usage:
         Raises:
             ValueError: For anything else; an imported cache may hold any JSON value.
         """
-        if (
-            not isinstance(counts, dict)
-            or counts.keys() | {"reasoning_tokens"} != COUNT_TYPES.keys()
-        ):
+        names = set(counts) if isinstance(counts, dict) else set[str]()
+        if names | {"reasoning_tokens"} != set(COUNT_TYPES):
             raise ValueError("the fields are not those of a usage")
         if not all(
             type(count) is COUNT_TYPES[name] and 0 <= count < 2**53
@@ -218,7 +217,7 @@ class Usage:
 COUNT_TYPES: Mapping[str, type[Any]] = {
     each.name: bool if each.name == "estimated" else int for each in fields(Usage)
 }
-"""The type of each count as JSON."""
+"""The type of each field of `Usage`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +225,7 @@ class Transit:
     """How long a call took and what it sent. All zero for a reply from the cache."""
 
     queue_s: float = 0.0
-    """Seconds the call's requests waited for a slot of their address."""
+    """Seconds that the call's requests waited because of the limits on requests to an address."""
     wall_s: float = 0.0
     """Seconds from the start of the call to its reply, with queueing, retries and their pauses."""
     sent_bytes: int = 0
@@ -259,9 +258,9 @@ class Image(Protocol):
 
 @runtime_checkable
 class Clip(Image, Protocol):
-    """Frames of a video, in order of time. A server that knows videos gets them as one.
+    """Frames of a video, in order of time. A server that takes videos receives them as one video.
 
-    As an image it is its first frame; its key stands for all of them.
+    As an `Image`, a clip is its first frame, but its key identifies all frames.
     """
 
     @property
@@ -274,11 +273,11 @@ class Clip(Image, Protocol):
 
     @property
     def url(self) -> str:
-        """Address of the file that the server reads itself; "" if it is sent the frames."""
+        """Address of the video file, for a server that reads it itself; "" to send the frames."""
 
     @property
     def pixels(self) -> int:
-        """Pixels of all frames together, which the server's processor must not make fewer."""
+        """Pixels of all frames together. The server must not scale the frames below this sum."""
 
     def jpegs(self) -> Sequence[bytes]:
         """Return the frames as JPEG files."""
@@ -303,7 +302,7 @@ class Request:
 
     role: Role
     step: str
-    """Which call of the role it is: task, probe, step, review or decision."""
+    """What the call is for: task, probe, step, review or decision."""
     messages: tuple[Message, ...]
     schema: type[BaseModel] | ParametricSchema
     facts: object = field(default=None, compare=False)
@@ -312,8 +311,8 @@ class Request:
     sample: int = 0
     """Number of the reply among several to the same request. Each number has its own seed."""
     version: int = 1
-    """Version of the prompt. A call raises it if replies must be made anew although messages and
-    schema stay the same. A prompt with other words is another request anyway."""
+    """Version of the prompt. Raise it to make replies anew although messages and schema stay the
+    same. A prompt with other words is another request in any case."""
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -330,7 +329,9 @@ class Request:
     @property
     def choices(self) -> tuple[str, ...]:
         """The texts of the choices that the facts' question offers; () for other calls."""
-        return tuple(getattr(getattr(self.facts, "question", None), "choices", None) or ())
+        question = getattr(self.facts, "question", None)
+        choices = getattr(question, "choices", None)
+        return tuple(choices or ())
 
 
 @dataclass(frozen=True)
@@ -350,7 +351,7 @@ class Reply:
     model: str = ""
     """The model that the reply itself names; "" if it names none."""
     is_substitute: bool = False
-    """Whether that is another model than the one that was asked."""
+    """Whether `model` is another model than the one that was asked."""
     transit: Transit = field(default=Transit(), compare=False)
 
 
@@ -372,7 +373,7 @@ class CallControl(TypedDict, total=False):
 class Model(Protocol):
     """Anything that answers requests.
 
-    A model may have two more attributes: `preset`, what suits it (`names.Preset`), and
+    A model may have two more attributes: `preset`, its default settings (`names.Preset`), and
     `computes = True` if it is a program that waits for no server.
     """
 
@@ -483,9 +484,10 @@ class Stopped(Exception):
 
 @dataclass
 class StoppableModel(ModelWrapper):
-    """A model whose calls in flight end soon after `stop`, by the flag that a run gives them."""
+    """A model that can be stopped: its calls in flight then end soon, and new calls fail."""
 
     flags: set[threading.Event] = field(default_factory=set)
+    """The cancel events of its calls."""
     is_stopped: bool = False
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -502,7 +504,7 @@ class StoppableModel(ModelWrapper):
         return self.model.complete(request, **control)
 
     def stop(self) -> None:
-        """Cancel the calls in flight, and begin no more."""
+        """Cancel the calls in flight, and reject new ones."""
         self.is_stopped = True
         for flag in [*self.flags]:
             flag.set()
@@ -512,14 +514,14 @@ _lock = threading.Lock()
 _starts = 0
 """How many servers are being started now."""
 _state = (0.0, 0.0)
-"""When the first of these starts began (0 if there is none), and the seconds lost to earlier ones.
-The pair is replaced as one, so that reading the clock takes no lock."""
+"""The clock: when the first of these starts began (0 if there is none), and the seconds that
+earlier starts took. The pair is replaced as a whole, so that reading the clock takes no lock."""
 
 
 def now_s() -> float:
     """Return the seconds of `time.monotonic`, less those in which a server was being started.
 
-    Budgets, deadlines and the seconds in results go by this clock, in all runs of a process. So the
+    Budgets, deadlines and the seconds in results use this clock in all runs of a process, so the
     time to install or start a server on this machine does not count.
     """
     since_s, lost_s = _state
@@ -538,7 +540,7 @@ def stopped() -> Iterator[None]:
     with _lock:
         _starts += 1
         since_s, lost_s = _state
-        _state = since_s or time.monotonic(), lost_s
+        _state = (since_s or time.monotonic(), lost_s)
     try:
         yield
     finally:

@@ -1,14 +1,15 @@
 """Errors of endpoints: their words, their kind, the remedy, and the delay that they ask for.
 
 Contents:
-    `explain`, `cure`: The table `RULES` finds the kind of an error. Code, type and words are read
-        together, as plain words: "rate_limit_exceeded", "RateLimitExceeded" and "Rate limit
-        exceeded" are the same. The status decides where they say nothing, or are ambiguous.
-    `delay`: The delay may be in seconds or milliseconds, "1m30s", "PT90S", a date of HTTP or
-        ISO 8601, or a time since 1970. It may stand in a header, in a field of the body, in the
-        headers that a gateway repeats there, or in the words.
+    `explain`, `cure`: what an error says, and what to do about it. The table `RULES` finds the kind
+        of an error. Code, type and words are read together, as plain words: "rate_limit_exceeded",
+        "RateLimitExceeded" and "Rate limit exceeded" are the same. The status decides where they
+        say nothing, or are ambiguous.
+    `delay`: how long an endpoint asks to wait: in seconds or milliseconds, as "1m30s" or "PT90S",
+        as a date of HTTP or ISO 8601, or as seconds since 1970. The delay may be in a header, in a
+        field of the body, in headers that a gateway repeats in the body, or in the words.
 
-Nothing here makes a request, and every text is cut before it is searched.
+This module makes no request, and cuts every text before it is searched.
 
 What services send was read in their documentation and in reports of their users, last in November
 2026: OpenAI, Azure, Anthropic, Gemini, Mistral, OpenRouter, Groq, gateways to Bedrock, LiteLLM;
@@ -52,11 +53,12 @@ CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|k
 """Fields that hold an error's code or type."""
 CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
 CONTENT = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
-"""Statuses of refusals that concern the content of a request; 0 for an error in a success."""
+"""Statuses of refusals that concern the content of a request. 0 stands for an error in an answer
+that has status 200."""
 CALLER = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
-"""Statuses of refusals that concern the caller: its key, its credit, its rate."""
+"""Statuses of refusals that concern the caller: its key, its credit, its rate of requests."""
 LOADING = frozenset({0, 409, 425, 429, *range(500, 600)}) - {501, 504}
-"""Statuses of a server that is not ready."""
+"""Statuses of a server that is not ready, such as one that loads its model."""
 ANY = frozenset(range(600))
 
 
@@ -67,11 +69,11 @@ class Rule(NamedTuple):
     statuses: frozenset[int]
     """Statuses of such errors."""
     says: str = ""
-    """Patterns of their plain words, one a line, with the names in `PARTS`. The first rule that
-    matches counts; "" matches any words."""
+    """Patterns of their plain words, one a line. A name in capitals stands for its pattern in
+    `PARTS`. The first rule of `RULES` that matches counts; "" matches any words."""
     cure: str = ""
-    """The remedy, as the end of a sentence. {context}, {images} and {cell} are filled in by the
-    dialect and the words of the error."""
+    """The remedy, as the end of a sentence. `cure` fills in {context} and {images}, which depend on
+    the dialect, and {cell}, which depends on the words of the error."""
     is_final: bool = False
     """Whether every other call of a search would meet the same error."""
 
@@ -92,19 +94,20 @@ PARTS = {
     "PREPARED": "(loaded|enabled|installed|supported|configured)",
     "SIGHT": r"(vision|multimodal|images?|visual)",
 }
+"""Patterns that rules use by their names."""
 QUOTA = Rule(
     "used up",
     CALLER,
-    "exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit",
-    USED_UP,
-    True,
+    says="exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit",
+    cure=USED_UP,
+    is_final=True,
 )
-"""A quota that is used up. Gemini says the same of a rate limit, but with a delay."""
+"""A quota that is used up. Gemini uses the same words for a rate limit, but then names a delay."""
 RULES = (
     Rule(
         "flagged",
         CONTENT,
-        r"""
+        says=r"""
         flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)
         data ?inspection
         (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content""",
@@ -112,7 +115,7 @@ RULES = (
     Rule(
         "used up",
         CALLER,
-        r"""
+        says=r"""
         key limit exceeded|(add|buy|purchase) (more )?credits
         insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required
         requires? more credits
@@ -127,29 +130,31 @@ RULES = (
         (account|billing|subscription).{0,8}(not active|inactive|deactivated)
         exceeded current quota error
         余额不足|欠费""",
-        USED_UP,
-        True,
+        cure=USED_UP,
+        is_final=True,
     ),
     Rule(
         "too large",
         CONTENT | {429},
-        r"""
+        says=r"""
         request too large|reduce your (message|prompt|input|request)
         exceed\w*( \w+){0,4} (request|payload|body) size
         \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
         \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}bytes
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}[km]i?b\b""",
-        SMALLER,
+        cure=SMALLER,
     ),
     Rule(
-        "busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"
+        "busy",
+        ANY,
+        says=r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase",
     ),
     QUOTA,
     Rule(
         "busy",
         ANY,
-        r"""
+        says=r"""
         rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)
         requests? too (frequent|often|fast|many)
         request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙
@@ -160,7 +165,7 @@ RULES = (
     Rule(
         "no images",
         CONTENT,
-        r"""
+        says=r"""
         images?( (input|content|url|part|type)s?)*( are| is)? not (supported|allowed|accepted)
         images?( (input|content|url|part|type)s?)*( are| is)? unsupported
         unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)
@@ -173,25 +178,25 @@ RULES = (
         SIGHT (encoder|projector|module|tower) (is |are )?(not|n t) PREPARED
         image url.{0,30}only supported by|unknown variant image url
         invalid content type.{0,40}image url""",
-        "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
-        True,
+        cure="it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
+        is_final=True,
     ),
     Rule(
         "model",
         CONTENT,
-        r"""
+        says=r"""
         \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist)
         \b(models?|deployment)\b.{0,100}?(no such|not available)
         \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
         (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first
         no models? loaded""",
-        "",
-        True,
+        cure="",
+        is_final=True,
     ),
     Rule(
         "busy",
         LOADING - {500},
-        r"""
+        says=r"""
         \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b
         starting up|cold start
         queue.{0,9}full|try again|retry|please wait|maximum pending""",
@@ -199,115 +204,115 @@ RULES = (
     Rule(
         "busy",
         frozenset({404}),
-        r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting",
+        says=r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting",
     ),
     Rule(
         "busy",
         LOADING,
-        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model"
+        says=r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model"
         r"|model.{0,40}\bloading",
     ),
     Rule(
         "key",
         frozenset({0, 400, 401, 403}),
-        r"""
+        says=r"""
         api.?key|authenti|authori[sz]|credential|\bbearer\b|access token|permission denied
         (invalid|missing) (token|key)""",
-        "",
-        True,
+        cure="",
+        is_final=True,
     ),
     Rule(
         "image size",
         CONTENT,
-        r"""
+        says=r"""
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
-        "{cell}",
+        cure="{cell}",
     ),
     Rule(
         "no videos",
         CONTENT,
-        r"""
+        says=r"""
         trust request mm|MOST 0.{0,20}\bvideo
         \bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
-        'start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
+        cure='start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
         "--trust-request-mm-kwargs",
-        True,
+        is_final=True,
     ),
     Rule(
         "one image",
         CONTENT,
-        r"""
+        says=r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE
         one image (per|at a time)
         (multiple|more than (1|one)) images""",
-        "{images}",
-        True,
+        cure="{images}",
+        is_final=True,
     ),
     Rule(
         "few images",
         CONTENT,
-        r"""
+        says=r"""
         MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d
         too many (.{0,20} )?images
         number of images|limit mm per prompt""",
-        "{images}",
+        cure="{images}",
     ),
     Rule(
         "thinking",
         CONTENT,
-        "enable thinking must be set to false",
-        "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so",
-        True,
+        says="enable thinking must be set to false",
+        cure="--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so",
+        is_final=True,
     ),
     Rule(
         "stream",
         CONTENT,
-        r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
-        "it answers in streams alone: --dialect hosted,stream=true",
+        says=r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
+        cure="it answers in streams alone: --dialect hosted,stream=true",
     ),
     Rule(
         "secure",
         CONTENT,
-        r"https? request (was sent )?to (an? )?https (server|port)",
-        "it speaks TLS: pass its address with https://",
-        True,
+        says=r"https? request (was sent )?to (an? )?https (server|port)",
+        cure="it speaks TLS: pass its address with https://",
+        is_final=True,
     ),
     Rule(
         "too long",
         CONTENT,
-        r"""
+        says=r"""
         context (length|window|size|limit)|maximum context|max model len|\bn ctx\b
         too (long|many (\w+ )?tokens)
         (prompt|input|string) above max|range of input length
         (input|prompt)\b.{0,60}(exceed|longer|larger|more than).{0,40}(token|length)""",
-        "use a smaller k or cell, or {context}",
+        cure="use a smaller k or cell, or {context}",
     ),
     Rule(
         "place",
         frozenset({0, 404, 405}),
-        "unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
-        "",
-        True,
+        says="unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
+        cure="",
+        is_final=True,
     ),
-    Rule("too large", frozenset({413}), "", SMALLER),
+    Rule("too large", frozenset({413}), says="", cure=SMALLER),
     Rule(
         "gateway",
         frozenset({504, 524}),
-        "",
-        "raise the gateway's time-out, which is shorter than the model's answer",
+        says="",
+        cure="raise the gateway's time-out, which is shorter than the model's answer",
     ),
     Rule(
         "refused",
         frozenset({0}),
-        r"""
+        says=r"""
         invalid (request|argument|parameter|value)|bad request|(un|not )support|unprocessable""",
     ),
 )
 
 
 def _pattern(says: str) -> re.Pattern[str]:
-    """Return the pattern of a rule's lines, with the parts in place of their names."""
+    """Return one pattern for the lines of a rule, with `PARTS` in place of their names."""
     joined = "|".join(line.strip() for line in says.strip().split("\n"))
     return re.compile(re.sub("[A-Z]{3,}", lambda name: PARTS[name[0]], joined))
 
@@ -321,13 +326,14 @@ BY_STATUS = {
     405: "place",
     **dict.fromkeys((420, 429, 498, 529), "busy"),
 }
-"""The kind of an error by its status alone, or by a code that is a status."""
+"""The kind of an error by its status, or by a code in its body that is a status."""
 CURES = {
     **{rule.kind: rule.cure for rule in RULES},
     "busy": "it is busy: try again later",
     "redirect": "pass the address that it redirects to",
 }
 FINAL = frozenset({"redirect", *(rule.kind for rule in RULES if rule.is_final)})
+"""Kinds of errors that every other call of a search would meet too."""
 MORE_IMAGES = {
     "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
     "sglang": "start it with --limit-mm-data-per-request '{\"image\": 16}'",
@@ -345,18 +351,20 @@ SIDE = re.compile(
     r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|dimensions?|side|edge|width"
     r"|height)\W{1,3}(\d{3,6})\b"
 )
+"""A side of an image in pixels."""
 WEIGHT = re.compile(r"(\d{1,10}(?:\.\d{1,3})?) ?(k|m|byte)(?:i?b\b|s)")
+"""A number of bytes, with the unit's first letter or "byte"."""
 BYTES = {"k": 2**10, "m": 2**20, "byte": 1}
 TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{0,300})", re.IGNORECASE)
 GROUPED = re.compile(r"(?<=\d),(?=\d{3})")
 """The comma in a number such as 17,408."""
 WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-\"'`*\s]+")
-"""Where a word of a code ends, and what stands between words."""
+"""The place between two words of a code such as RateLimit, or the characters between words."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an error says."""
+    """What an endpoint's error says."""
 
     words: str = ""
     """The endpoint's own words, on one printable line; "" for none."""
@@ -368,7 +376,7 @@ class Explanation:
 
 
 def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation:
-    """Return the content of an error.
+    """Return what an error says.
 
     Args:
         status: The HTTP status, or the code in an error that came with status 200.
@@ -398,10 +406,10 @@ def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation
 
 
 def _kind(status: int, words: str, *, codes: list[str], wait_s: float | None) -> str:
-    """Return the kind of an error."""
+    """Return the kind of an error; "" if nothing decides it."""
     everything = plain(limits.cut(f"{words} | {' | '.join(codes)}", limits.WORDS))
     for rule in RULES:
-        if rule is QUOTA and wait_s is not None:
+        if rule is QUOTA and wait_s is not None:  # Gemini's rate limit
             continue
         if status in rule.statuses and PATTERNS[rule].search(everything):
             return rule.kind
@@ -414,7 +422,7 @@ def _kind(status: int, words: str, *, codes: list[str], wait_s: float | None) ->
 
 
 def plain(text: str) -> str:
-    """Return a text in small letters, with one blank between words, also those of codes."""
+    """Return a text in small letters, with one blank between words, also between those of codes."""
     return WORD_ENDS.sub(" ", GROUPED.sub("", text)).lower()
 
 
@@ -433,7 +441,7 @@ def cure(explanation: Explanation, dialect: str) -> str:
 
 
 def _smaller_cell(words: str) -> str:
-    """Return which cell makes an image as small as an error wants it."""
+    """Return the advice to use a smaller cell, with the limit that the error names, if any."""
     sides = [int(first or second) for first, second in SIDE.findall(words)]
     if sides:
         most = min(sides)
@@ -455,7 +463,8 @@ def one_line(words: str) -> str:
 def words_of(body: Any) -> str:
     """Return the words of an error in a parsed body; "" if it has none.
 
-    OpenRouter and LiteLLM put the provider's own error beside their general one. Both are returned.
+    OpenRouter and LiteLLM put the provider's own error beside a general one. The words of both are
+    returned.
     """
     if isinstance(body, str) and not _holds_json(body):
         return body
@@ -475,7 +484,7 @@ def words_of(body: Any) -> str:
 
 
 def _holds_json(text: str) -> bool:
-    """Return whether a text seems to be an object or a list of JSON."""
+    """Return whether a text seems to be a JSON object or list."""
     return text.lstrip().startswith(("{", "["))
 
 
@@ -488,17 +497,20 @@ def _title(text: str) -> str:
 
 
 RETRY = re.compile(r"(?:[\w-]+-)?retry-(?:after|in)(?:-\w+)?")
+"""Headers with a delay."""
 RESET = re.compile(r"(?=.*rate-?limit).*reset.*")
-"""Headers with the time at which the window of a limit begins anew. With "remaining" or "limit" in
-place of "reset", the name is that of what is left of the window, or of its size."""
+"""Headers with the time at which the window of a rate limit begins anew. The header with
+"remaining" in place of "reset" says how many requests are left in the window, and the one with
+"limit" how many it allows."""
 WINDOW = re.compile(r"\b(?:t|reset)=(\d{1,12})")
-"""The draft of a standard: `RateLimit: "default";r=0;t=30`, earlier `limit=9, reset=30`."""
+"""The time in the header of a draft standard: `RateLimit: "default";r=0;t=30`, in earlier drafts
+`limit=9, reset=30`."""
 MUCH_LEFT = 0.1
-"""If a larger share of a window is left, another limit was exceeded."""
+"""A window of which a larger share is left cannot be the limit that was exceeded."""
 FIELD = re.compile(
     r"(?!.*(max|count|retries|able)).*(retry|wait|reset|cooldown|backoff|estimatedtime).*"
 )
-"""Fields of a body that hold a delay, in small letters alone."""
+"""Fields of a body that hold a delay, by their names in small letters without other characters."""
 MILLISECONDS = re.compile(r"(?:Ms|[-_]ms|(?i:millis|milliseconds))$")
 """The end of a name whose value is in milliseconds."""
 UNIT = r"milliseconds?|millis|ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|分钟|秒"
@@ -506,6 +518,7 @@ COUNT = r"(?:\d{1,12}(?:\.\d{1,12})?\s{0,4}|\b(?:an?|one)\s)"
 PART = re.compile(rf"({COUNT})({UNIT})(?![a-z])")
 """A number with its unit, in a delay."""
 SPELT = rf"(?:{COUNT}(?:{UNIT})(?![a-z])\s{{0,4}}(?:,|and)?\s{{0,2}}){{1,4}}"
+"""A delay in one to four units, such as "1m30s" or "1 minute and 30 seconds"."""
 DURATION = re.compile(SPELT)
 MOMENT = (
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?Z| ?UTC|[+-]\d\d:?\d\d)?"
@@ -513,7 +526,7 @@ MOMENT = (
 )
 CLOCK = r"\d{1,2}:\d\d:\d\d(?![\d:])"
 BARE = r"\d{1,12}(?:\.\d{1,12})?(?!\s{0,4}[\w.:])"
-"""A number without a unit, which counts as seconds where a word of `DELAY` leads to it."""
+"""A number without a unit: seconds, if it follows certain words of `DELAY`."""
 DELAY = re.compile(
     rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another"
     rf"|cool\w{{0,6}})[\W_]{{1,4}}"
@@ -525,13 +538,13 @@ DELAY = re.compile(
 UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "分": 60.0, "秒": 1.0}
 """Seconds in a unit, by its first letter."""
 EPOCH_S = 1e9
-"""From here on, a number is a time since 1970 and not a delay."""
+"""A number from here on is a time in seconds since 1970, not a delay."""
 
 
 def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float | None:
-    """Return the seconds after which an endpoint wants to be asked again; None if it does not say.
+    """Return how many seconds an endpoint asks to wait; None if it does not say.
 
-    A header counts before a field of the body, and a field before the words.
+    A header has precedence over a field of the body, and a field over the words.
 
     Args:
         headers: The answer's headers, with lower-case names.
@@ -550,7 +563,10 @@ def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float
 
 
 def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of all fields of a parsed body, and of JSON in its texts."""
+    """Yield the names and values of the fields of a parsed body, also of JSON in its strings.
+
+    The work is bounded: of a list, only 20 items are read, and `depth` ends the search at 8.
+    """
     if isinstance(body, str) and _holds_json(body):
         try:
             body = json.loads(body)
@@ -568,18 +584,20 @@ def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def _header_delay(headers: Mapping[str, str]) -> float | None:
-    """Return the delay in a header, or the time until all windows that are used up begin anew."""
+    """Return the delay in a header, or the seconds until all used up windows begin anew."""
     names = [name for name in headers if RETRY.fullmatch(name)]
-    for name in sorted(names, key=lambda name: not name.endswith("ms")):  # the finer ones first
+    for name in sorted(names, key=lambda name: not name.endswith("ms")):  # milliseconds first
         seconds = _seconds(headers[name], name)
         if seconds is not None:
             return seconds
     windows = list[float]()
     for name, value in headers.items():
         seconds = _window_end(name, value)
-        remaining = _number(headers.get(name.replace("reset", "remaining"), ""))
-        most = _number(headers.get(name.replace("reset", "limit"), ""))
-        if seconds is not None and (remaining or 0.0) < MUCH_LEFT * (most or 1.0):
+        if seconds is None:
+            continue
+        remaining = _number(headers.get(name.replace("reset", "remaining"), "")) or 0.0
+        size = _number(headers.get(name.replace("reset", "limit"), "")) or 1.0
+        if remaining < MUCH_LEFT * size:
             windows.append(seconds)
     return max(windows, default=None)
 
@@ -601,26 +619,32 @@ def _field_delay(name: str, value: Any) -> float | None:
 
 
 def _seconds(value: Any, name: str = "") -> float | None:
-    """Return the seconds from now to what a value names: a number, a duration, a date or a time."""
+    """Return the seconds that a value names as a number or a duration, or until its date or time.
+
+    Args:
+        value: The value of a header or a field; None is returned for one that names no delay.
+        name: The name of the header or the field, which may end in the unit.
+    """
     if isinstance(value, dict):  # Google's Duration
         value = value.get("seconds")
     if value is True or not isinstance(value, int | float | str):
         return None
     text = str(value)[: limits.HEADER].strip(' \t"')
     parts = set(text.split(", "))
-    if len(parts) == 1:  # also where a proxy repeats the server's header
+    if len(parts) == 1:  # "30, 30": a proxy has repeated the server's header
         text = parts.pop()
     number = _number(text)
     if number is None:
         return _spelt(text)
     if number < EPOCH_S:
         return number / 1000 if MILLISECONDS.search(name) else number
-    while number >= 100 * EPOCH_S:  # in milliseconds, or finer
+    while number >= 100 * EPOCH_S:  # milliseconds, microseconds or nanoseconds since 1970
         number /= 1000
     return max(0.0, number - time.time())
 
 
 def _number(text: str) -> float | None:
+    """Return a text as a number; None if it is no number, negative or infinite."""
     try:
         number = float(text)
     except ValueError:
@@ -629,7 +653,7 @@ def _number(text: str) -> float | None:
 
 
 def _spelt(text: str) -> float | None:
-    """Return the seconds from now to what a text names, such as "1m30s", "PT90S" or a date."""
+    """Return the seconds that a text spells, such as "1m30s" or "PT90S", or until its date."""
     bare = text.lower().removeprefix("pt")
     if re.fullmatch(CLOCK, text):
         hours, minutes, seconds = map(int, text.split(":"))
@@ -660,11 +684,13 @@ def _moment(text: str) -> datetime | None:
 
 
 def _amount(count: str) -> float:
+    """Return a `COUNT` as a number: 1 for the word in "an hour"."""
     number = _number(count)
-    return 1.0 if number is None else number  # "an hour"
+    return 1.0 if number is None else number
 
 
 def _unit_s(unit: str) -> float:
+    """Return the seconds in a `UNIT`."""
     if unit == "ms" or unit.startswith("milli"):
         return 0.001
     return UNITS_S[unit[0]]

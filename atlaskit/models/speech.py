@@ -1,9 +1,9 @@
 """`ak.ASR`: a speech model behind an OpenAI-compatible endpoint (`/v1/audio/transcriptions`).
 
 A call sends one sound file and returns what the model heard in it; `hear` takes from the cache what
-was heard before. Failures that may pass are retried as those of a `VLM` are. Servers differ in what
-they tell, so times and text are bounded, and a number that is none is refused. Knows nothing of
-videos and how sound is cut.
+was heard before. Failures that may pass are retried as those of a `VLM` are. What a server returns
+is checked: the length of texts and lists is limited, and times must be finite. This module knows
+nothing of videos and of how sound is cut.
 """
 
 from __future__ import annotations
@@ -36,26 +36,27 @@ from atlaskit.models.http import HttpFailure, parsed
 Format = Literal["verbose_json", "json"]
 """What a server is asked for: segments with times, or the text alone."""
 TRANSCRIPT = Kind("transcript", 1, lambda _, value: read_transcript_entry(value) is not None)
-"""What a speech model heard in a chunk of sound. Left out: the video and the second at which the
-chunk starts, so that the same sound elsewhere costs nothing; and the endpoint's address,
+"""What a speech model heard in a chunk of sound. Its key leaves out the video and the second at
+which the chunk starts, so that the same sound elsewhere costs nothing, and the endpoint's address,
 credentials and time-outs."""
 UNKNOWN_FORMAT = frozenset({400, 404, 415, 422, 501})
 """Statuses with which servers refuse a format that they or their model do not have."""
 
 MOST_CHARACTERS = 20_000
-"""Most characters of the text of one file. Nobody says a tenth of it in half a minute."""
+"""Most characters of the text of one file. Nobody says a tenth of them in half a minute."""
 MOST_SEGMENTS = 2_000
 MOST_COMPRESSION = 2.4
-"""Text that can be compressed more than this repeats itself, as speech models do in noise."""
+"""Text that zlib compresses by a larger factor repeats itself: models hear such text in noise."""
 NO_SPEECH = 0.6
+"""A segment may be noise if its `no_speech_prob` is above this threshold of Whisper's."""
 UNLIKELY = -1.0
-"""A segment is no speech if its `no_speech_prob` is above the first and its `avg_logprob`, if there
-is one, below the second: Whisper's own thresholds."""
+"""Such a segment is speech all the same if its `avg_logprob` is not below this threshold."""
 _TOKEN = re.compile(r"<\|[^<>|]{0,40}\|>")
 """A special token, which a server may leave in the text."""
 
 
 def _finite_or_none(value: object) -> object:
+    """Replace NaN and infinities by None."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -69,6 +70,8 @@ _Statistic = Annotated[FiniteFloat | None, BeforeValidator(_finite_or_none)]
 
 
 class _Segment(BaseModel):
+    """A segment as servers return it."""
+
     model_config = ConfigDict(extra="ignore")
 
     start: FiniteFloat
@@ -80,6 +83,8 @@ class _Segment(BaseModel):
 
 
 class _Body(BaseModel):
+    """The body of a transcription as servers return it."""
+
     model_config = ConfigDict(extra="ignore")
 
     text: _Text | None = None
@@ -90,14 +95,15 @@ class Segment(NamedTuple):
     """Some words that a speech model heard."""
 
     start_s: FiniteFloat | None
-    """Second of the file at which they begin; None if the model gives no times."""
+    """Second of the file at which the words begin; None if the model gives no times."""
     end_s: FiniteFloat | None
+    """Second of the file at which the words end; None if the model gives no times."""
     text: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
     """Plain text on one line."""
     is_repetitive: bool = False
     """Whether the text repeats itself so much that the model must have made it up."""
     is_no_speech: bool = False
-    """Whether the model itself takes it for noise."""
+    """Whether the model itself judges that the segment is noise."""
 
 
 class ASR:
@@ -138,24 +144,26 @@ class ASR:
             base_url: Address of the endpoint, for most servers with /v1 at its end.
             model: Name of the model, such as "openai/whisper-large-v3".
             language: The language that is spoken, as an ISO 639-1 code such as "en". None: the
-                model finds out, for each chunk of the sound anew.
+                model detects it, in each chunk of the sound anew.
             prompt: Text that tells the model about style and names, where it takes one.
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.
             in_flight: Most requests in flight to this address at once, over all models and threads
                 of the process. None: 16, or the limit that was set before.
-            rpm: Most requests a minute to this address. None: no limit, or the one before.
+            rpm: Most requests a minute to this address. None: no limit, or the one that was set
+                before.
             headers: Further headers of every request, such as {"api-key": …}.
 
         Raises:
             InputError: If a setting is invalid.
         """
-        for name, text in {
-            "model": model,
-            "language": language or "en",
-            "prompt": prompt or "-",
-        }.items():
+        texts: dict[str, object] = {"model": model}
+        if language:
+            texts["language"] = language
+        if prompt:
+            texts["prompt"] = prompt
+        for name, text in texts.items():
             if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
                 raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
         self._line = Line(
@@ -178,7 +186,7 @@ class ASR:
         }
 
     def with_language(self, language: str | None) -> ASR:
-        """Return the same model, told that a language is spoken."""
+        """Return the same model with another `language`."""
         prompt = self.parameters["prompt"]
         return ASR(
             self.base_url, self.name, language=language, prompt=prompt, **self._line.settings
@@ -202,15 +210,20 @@ class ASR:
         return self._line.retried(partial(self._attempt, wav, state), state)
 
     def _attempt(self, wav: bytes, state: CallState) -> tuple[Segment, ...]:
+        """Make one attempt of a call, in the format that the endpoint takes.
+
+        An endpoint that refuses segments with times is asked at once for the text alone, even if
+        the attempts are used up: it is another request.
+        """
         asked: Format = self._format or "verbose_json"
         try:
             segments = self._segments(wav, asked, state)
         except HttpFailure as failure:
-            # Another call may have found out meanwhile that the endpoint takes the text alone.
+            # If the endpoint has taken this format before, it refuses something else.
             if asked == "json" or self._format == asked or failure.status not in UNKNOWN_FORMAT:
                 raise
             state.count_failure(failure)
-            asked = "json"  # at once, and at least once: it is another request
+            asked = "json"
             segments = self._segments(wav, asked, state)
         self._format = asked
         return segments
@@ -218,6 +231,7 @@ class ASR:
     def _segments(
         self, wav: bytes, response_format: Format, state: CallState
     ) -> tuple[Segment, ...]:
+        """Send a file once and return what the model heard."""
         fields = {"model": self.name, "response_format": response_format, "temperature": "0"}
         options = {
             name: self.parameters[name] for name in ("language", "prompt") if self.parameters[name]
@@ -255,16 +269,16 @@ def hear(
     replay: bool = False,
     cancel: threading.Event | None = None,
 ) -> tuple[Segment, ...]:
-    """Return what a model hears in a piece of sound; ask it only if the cache does not know.
+    """Return what a model hears in a chunk of sound; call it only if the cache does not know.
 
-    Threads and processes that need the same at the same time make one call. A call that fails is
-    not cached.
+    Threads and processes that need the same transcript at the same time make one call. A call that
+    fails is not cached.
 
     Args:
         asr: The model.
-        samples: The sound, 16-bit samples, little-endian: they are hashed.
-        wav: The same sound as a file: it is sent.
-        cache: Where transcripts are stored.
+        samples: The sound as 16-bit little-endian samples, whose hash is part of the cache key.
+        wav: The same sound as a WAV file, which is sent.
+        cache: Stores the transcripts.
         replay: Never call the model.
         cancel: The caller sets it when it no longer needs the answer.
 
@@ -287,6 +301,7 @@ def hear(
         key,
         make_entry,
         fits=partial(is_valid, key),
+        # A cancelled caller does not wait for another one that makes the same entry.
         go_on=lambda: cancel is not None and cancel.is_set(),
     )
     return read_transcript_entry(entry)
@@ -301,8 +316,10 @@ def read_transcription(body: Any) -> tuple[Segment, ...]:
     try:
         reply = _Body.model_validate(body)
     except ValidationError as error:
-        where, what = first_fault(error)
-        raise ValueError(f"no transcription ({what}{f' at {where}' if where else ''})") from error
+        where, fault = first_fault(error)
+        if where:
+            fault += f" at {where}"
+        raise ValueError(f"no transcription ({fault})") from error
     if reply.text is None and reply.segments is None:
         raise ValueError("no transcription (does the address end in /v1?)")
     segments = [_segment(each) for each in reply.segments or ()]
@@ -319,13 +336,13 @@ def read_transcript_entry(entry: bytes) -> tuple[Segment, ...]:
     """Return the segments in a cache entry.
 
     Raises:
-        ValueError: If the entry is none that `hear` stores. An imported cache may hold any
-            bytes.
+        ValueError: If `hear` would not store such an entry. An imported cache may hold any bytes.
     """
     return _ENTRY.validate_json(entry, strict=True)
 
 
 def _segment(part: _Segment) -> Segment:
+    """Return a server's segment with its text cleaned, and judged by Whisper's thresholds."""
     text = _plain(part.text)
     ratio = part.compression_ratio
     if ratio is None:
@@ -342,7 +359,7 @@ def _segment(part: _Segment) -> Segment:
 
 
 def compression(text: str) -> float:
-    """Return by what factor zlib compresses a text; 0 for none."""
+    """Return by what factor zlib compresses a text; 0 for an empty text."""
     data = text.encode()
     if not data:
         return 0.0
@@ -350,6 +367,6 @@ def compression(text: str) -> float:
 
 
 def _plain(text: str) -> str:
-    """Return text on one line, without special tokens and what cannot be stored or printed."""
+    """Return text on one line, without special tokens and characters that cannot be printed."""
     words = " ".join(_TOKEN.sub(" ", text).replace("\ufffd", "").split())
     return "".join(character for character in words if character.isprintable())

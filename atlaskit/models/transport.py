@@ -1,8 +1,8 @@
 """Sockets for httpcore whose reads and writes end at one deadline or on a cancel event.
 
-The time-out of an HTTP client applies to each read. A server that sends its answer byte by byte, in
-the head, the body or between, never exceeds it. Here the calling thread sets a deadline for the
-whole exchange, and no read or write of its connection goes on past it.
+The time-out of an HTTP client applies to each read, so a server that sends its answer byte by byte
+never exceeds it. Here the calling thread sets a deadline for the whole exchange, and no read or
+write of its connection goes on past the deadline.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ POLL_S = 0.5
 CHUNK_BYTES = 64 * 1024
 """Bytes of one write."""
 KEEP_ALIVE_S = 3.0
-"""Seconds an idle connection is kept. vLLM closes it after five, then perhaps during a request."""
+"""Seconds an idle connection is kept. vLLM closes it after five, perhaps during a new request."""
 
 
 class _Exchange(threading.local):
-    """The exchange of each thread."""
+    """The limits of the exchange that a thread makes now."""
 
     deadline_s = math.inf
     cancel: threading.Event | None = None
@@ -47,8 +47,8 @@ def deadline(deadline_s: float, cancel: threading.Event | None = None) -> Iterat
     Past the deadline, or once `cancel` is set, they raise `httpcore.ReadTimeout`.
 
     Args:
-        deadline_s: When they must end, on the clock of `time.monotonic`.
-        cancel: Ends them early; a read notices it within `POLL_S`.
+        deadline_s: When reads and writes must end, on the clock of `time.monotonic`.
+        cancel: Ends them early when it is set; a read notices it within `POLL_S`.
     """
     _exchange.deadline_s = deadline_s
     _exchange.cancel = cancel
@@ -78,6 +78,7 @@ def connection_pool(proxy: str | None) -> httpcore.ConnectionPool:
 
 
 def _proxy(address: str) -> httpcore.Proxy:
+    """Return a proxy by its URL; http:// may be left out."""
     if "://" not in address:
         address = f"http://{address}"
     try:
@@ -94,7 +95,11 @@ def _proxy(address: str) -> httpcore.Proxy:
 
 
 def _remaining_s(timeout_s: float | None) -> float:
-    """Return the seconds that an operation may take: its time-out, or what is left if less."""
+    """Return the seconds that an operation may take: its time-out, or less before the deadline.
+
+    Raises:
+        httpcore.ReadTimeout: If the deadline has passed or the exchange is cancelled.
+    """
     left_s = _exchange.deadline_s - time.monotonic()
     if left_s <= 0 or (_exchange.cancel and _exchange.cancel.is_set()):
         raise httpcore.ReadTimeout("the deadline has passed")
@@ -109,13 +114,14 @@ class _Backend(httpcore.NetworkBackend):
     def __init__(self) -> None:
         self._tcp = httpcore.SyncBackend()
 
-    def connect_tcp(self, *place: Any, **how: Any) -> httpcore.NetworkStream:
-        return _Stream(
-            self._tcp.connect_tcp(*place, **how | {"timeout": _remaining_s(how.get("timeout"))})
-        )
+    def connect_tcp(self, *place: Any, **options: Any) -> httpcore.NetworkStream:
+        options["timeout"] = _remaining_s(options.get("timeout"))
+        return _Stream(self._tcp.connect_tcp(*place, **options))
 
 
 class _Stream(httpcore.NetworkStream):
+    """A connection whose reads and writes respect the deadline."""
+
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
 

@@ -1,15 +1,15 @@
-"""`export` and `import_` (`ak.cache`): pack the cache entries that a replay needs, and read them.
+"""`export` and `import_` (`ak.cache`): recordings, which hold the cache entries of a replay.
 
-* `export` and `import_` choose the entries.
-* `write_recording` and `read_recording` write the file format of recordings, and check it.
+* `export` packs the entries that runs need into a recording; `import_` merges one into a cache.
+* `write_recording` and `read_recording` write and check the file format.
 
-A recording is text, compressed by xz: a header with the version, then one line for each entry, an
-object with the key as its one name (`xz -dc run.jsonl.xz`). Entries are sorted by kind and content,
-since similar replies side by side compress to a tenth of the space.
+A recording is JSON lines, compressed by xz (`xz -dc run.jsonl.xz`): a header with the version, then
+a line `{"KEY":VALUE}` for each entry. Entries are sorted by kind and content, since similar replies
+side by side compress to a tenth of the space.
 
 A file may come from an untrusted source: everything is checked, the memory that reading takes is
-limited, and nothing in the file can run code. What cannot be checked is whether the model really
-gave the replies; for that, trust whoever made the file.
+limited, and nothing in the file can run code. It cannot be checked whether the model really gave
+the replies: import recordings only from people whom you trust.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace, manifest_in, run_key
 from atlaskit.video.records import ASKED, LINES, parse_lines
 
+__all__ = ["export", "import_"]
+
 VERSION = 3
 HEADER = canonical_json({"atlaskit_recording": VERSION}).encode()
-LINE = re.compile(rb'\{"(%s)":(.+)\}' % KEY.pattern.encode(), re.DOTALL)
-"""The line of an entry. The entry's bytes are kept exactly."""
+LINE = re.compile(rb'\{"(?P<key>%s)":(?P<value>.+)\}' % KEY.pattern.encode(), re.DOTALL)
+"""The line of an entry; its value is not parsed, so that its bytes stay the same."""
 READ_BYTES = 1 << 16
 """Bytes that are read and unpacked at a time."""
 
@@ -71,7 +73,7 @@ def write_recording(path: str | Path, entries: Iterable[tuple[str, bytes]]) -> N
     content = lzma.compress(text)
     if len(text) > _most_bytes(len(content)):
         raise CacheError(
-            f"{path} is not written: its entries are so alike that reading it would be refused."
+            f"{path} is not written: it is compressed so far that reading it would be refused."
         )
     try:
         write_whole(path, content)
@@ -91,15 +93,15 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
         header = next(lines, b"")
         if header != HEADER:
             raise CacheError(
-                f"{path} is not a recording of atlaskit of version {VERSION}, which this one "
-                f"reads; it begins with {header[:80]!r}."
+                f"{path} is not a recording of version {VERSION}, which this atlaskit reads; it "
+                f"begins with {header[:80]!r}."
             )
         seen = set[str]()
         for line in lines:
-            found = LINE.fullmatch(line)
-            key = found[1].decode() if found else ""
+            match = LINE.fullmatch(line)
+            key = match["key"].decode() if match else ""
             kind = known_kind(key)
-            if found is None or kind is None or kind.check is None or kind.is_image:
+            if match is None or kind is None or kind.check is None or kind.is_image:
                 raise CacheError(f"{path} holds {line[:120]!r}…, which is no entry of a recording.")
             if int(key.split(":")[1]) != kind.version:
                 raise CacheError(
@@ -111,7 +113,7 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
                     f"{path} holds an entry twice: it is damaged, or was tampered with."
                 )
             seen.add(key)
-            value = found[found.re.groups]
+            value = match["value"]
             if not is_valid(key, value):
                 raise CacheError(
                     f"{path} holds {key[:80]!r}, whose content is not a valid {kind_of(key)}."
@@ -122,14 +124,20 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _most_bytes(packed_bytes: int) -> int:
-    """Return the most bytes to which a file of this size may unpack."""
+    """Return the limit on the unpacked size of a file of this size."""
     return max(limits.ENTRY, limits.COMPRESSION * packed_bytes)
 
 
 def _lines(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
+    """Yield the lines of a compressed file.
+
+    Raises:
+        CacheError: The file, or one of its lines, is larger than a recording's may be.
+        OSError, LZMAError, EOFError: The file cannot be read, is not xz, or is not one whole xz
+            stream.
+    """
     decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER)
-    begun = b""
+    last_line = b""
     with open_regular(path) as file:
         left_bytes = _most_bytes(os.fstat(file.fileno()).st_size)
         while not decoder.eof:
@@ -140,15 +148,12 @@ def _lines(path: str | Path) -> Iterator[bytes]:
             left_bytes -= len(unpacked)
             if left_bytes < 0:
                 raise CacheError(f"{path} unpacks to more than any recording does.")
-            *lines, begun = (begun + unpacked).split(b"\n")
+            *lines, last_line = (last_line + unpacked).split(b"\n")
             yield from lines
-            if len(begun) > limits.ENTRY:
+            if len(last_line) > limits.ENTRY:
                 raise CacheError(f"{path} holds an entry larger than {limits.ENTRY:,} bytes.")
-        if begun or decoder.unused_data or file.read(1):
+        if last_line or decoder.unused_data or file.read(1):
             raise EOFError("it goes on after its end")
-
-
-__all__ = ["export", "import_"]
 
 
 def export(
@@ -163,9 +168,9 @@ def export(
     Args:
         path: The file to write.
         run: A run or several, each as its result, its trace or a saved file. Without one,
-            everything is packed. Images never are: they can be drawn again.
-        made_since_s: In place of `run`: pack what all runs made since this moment need, in seconds
-            since the epoch; runs that found all their replies in the cache are made too.
+            everything is packed. Images are never packed, since they can be drawn again.
+        made_since_s: A moment, in seconds since the epoch, in place of `run`: pack what all runs
+            made since then need. A run counts even if it found all its replies in the cache.
         cache: The cache that the runs were made with.
 
     Returns:
@@ -202,10 +207,10 @@ def export(
 
 
 def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
-    """Merge a file that `export` wrote into a cache, after all of it is checked.
+    """Check a file that `export` wrote, then merge it into a cache.
 
-    An entry that the cache already holds stays as it is, except for the one that says which
-    subtitles a video had when it was last used.
+    An entry that the cache already holds stays as it is, except for the entry that names the
+    subtitles with which a video was last used.
 
     Args:
         path: The file to read.
@@ -246,33 +251,44 @@ def _all_keys(cache: Cache) -> set[str]:
 
 
 def _keys_since(moment_s: float, cache: Cache) -> set[str]:
-    """Return the keys that runs since a moment need, in seconds since the epoch.
+    """Return the keys that runs since a moment need.
 
-    Their manifests are left out, since a replay makes them again. Raise InputError if there is no
-    such run, and CacheError if an entry is missing or has changed.
+    The manifests of the runs are left out, since a replay makes them again.
+
+    Args:
+        moment_s: The moment, in seconds since the epoch.
+        cache: The cache that the runs were made with.
+
+    Raises:
+        InputError: There is no such run.
+        CacheError: An entry is missing or has changed.
     """
-    runs = list[str]()
-    asked = list[str]()
+    run_keys = list[str]()
+    asked_keys = list[str]()
     for entry in cache.entries():
         if kind_of(entry.key) == "run" and entry.stored_s >= moment_s:
-            runs.append(entry.key)
+            run_keys.append(entry.key)
         elif kind_of(entry.key) == "asked":
-            asked.append(entry.key)
-    needed = list[tuple[str, str]]()
+            asked_keys.append(entry.key)
+    digests = list[tuple[str, str]]()
     has_run = False
-    for key in runs:
+    for key in run_keys:
         manifest = manifest_in(cache.get_json(key))
         if manifest is not None:
             has_run = True
-            needed += manifest.items()
+            digests += manifest.items()
     if not has_run:
         raise InputError(f"{cache} holds no run that was made since that moment.")
-    keys = _held(needed, cache)
-    return keys | {key for key in asked if LINES.key(lines=str(cache.get_json(key))) in keys}
+    keys = _unchanged(digests, cache)
+    for key in asked_keys:
+        subtitles = str(cache.get_json(key))
+        if LINES.key(lines=subtitles) in keys:
+            keys.add(key)
+    return keys
 
 
 def _keys_of_runs(runs: Sequence[Run], cache: Cache) -> tuple[set[str], dict[str, bytes]]:
-    """Return the keys that runs need, and the entries whose bytes in the cache are replaced."""
+    """Return the keys that runs need, and entries to pack instead of those in the cache."""
     keys = set[str]()
     renewed = dict[str, bytes]()
     for trace in map(trace_of, runs):
@@ -290,13 +306,17 @@ def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
         raise CacheError(
             f"{cache} does not know this run; export it from the cache that it was made with."
         )
-    return {key, *_held(manifest.items(), cache)}
+    return {key, *_unchanged(manifest.items(), cache)}
 
 
-def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
-    """Return the keys of entries; raise CacheError if one is missing or has another digest."""
-    unique = set(needed)  # runs share most of their large entries
-    missing = Counter(kind_of(entry) for entry, digest in unique if cache.digest(entry) != digest)
+def _unchanged(digests: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
+    """Return the keys of pairs (key, digest).
+
+    Raises:
+        CacheError: The cache lacks an entry, or holds one with another digest.
+    """
+    unique = set(digests)  # runs share most of their large entries
+    missing = Counter(kind_of(key) for key, digest in unique if cache.digest(key) != digest)
     if missing:
         counts = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(missing.items()))
         raise CacheError(
@@ -306,11 +326,16 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 
 
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
-    """Return the entry that names the subtitles of this run; a later run may have used others."""
+    """Return the entry that names the subtitles of this run; {} if it had none.
+
+    The cache may hold another entry under this key, of a later run with other subtitles.
+    """
     video = trace.of(Start)[0].settings.get("video")
     entry = dict[str, bytes]()
     for key in keys:
-        track = parse_lines(cache.get(key) or b"") if kind_of(key) == "lines" else None
+        if kind_of(key) != "lines":
+            continue
+        track = parse_lines(cache.get(key) or b"")
         if track is not None:
             entry[ASKED.key(video=video)] = canonical_json(track.fingerprint).encode()
     return entry

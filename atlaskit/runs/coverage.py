@@ -1,7 +1,7 @@
 """`Coverage`: how finely each part of a video was seen in a run, which proves a "not there".
 
-How finely means by its step, the seconds between two shown frames. The coverage counts frames that
-were shown to a model, never the cuts of the file: keyframes are the encoder's choice.
+The measure is the step: the seconds between two neighbouring frames. Only frames that a model was
+shown count.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Coverage:
     goal_s: float | None = None
     """The step at which the search aimed to see the whole; None if it had no such aim."""
     is_even: bool = True
-    """Whether frames are the midpoints of their cells at every step, and not only at steps of up to
-    EVEN_S. Otherwise two neighbouring frames may be two steps apart."""
+    """Whether the frames of all cells are midpoints. If not, only those at steps of up to EVEN_S
+    are, and at a coarser step two neighbouring frames may be two steps apart."""
 
     def share(self, step_s: float) -> float:
         """Return the share that was seen at a step in seconds or finer, in [0, 1]."""
@@ -65,11 +65,12 @@ class Coverage:
         """
         if self.step_s is None:
             return None
-        longest_s = 0.0
+        longest_gap_s = 0.0
         for _, _, step_s in self.seen.parts:
             is_even = self.is_even or step_s <= EVEN_S
-            longest_s = max(longest_s, step_s if is_even else 2 * step_s)
-        return longest_s
+            gap_s = step_s if is_even else 2 * step_s
+            longest_gap_s = max(longest_gap_s, gap_s)
+        return longest_gap_s
 
     @property
     def is_complete(self) -> bool:
@@ -86,18 +87,18 @@ class Coverage:
         rest = self.unseen(step_s)
         unseen_s = sum(b - a for a, b in rest)
         seen = clock(end_s - start_s - unseen_s)
-        rows = [f"{seen} of {clock(end_s - start_s)} at {step_s:.3g} s or finer"]
+        clauses = [f"{seen} of {clock(end_s - start_s)} at {step_s:.3g} s or finer"]
         if rest:
             a, b = max(rest, key=lambda span: span[1] - span[0])
-            rows.append(f"longest stretch not seen so finely: {b - a:.3g} s from {clock(a)}")
+            clauses.append(f"longest stretch not seen so finely: {b - a:.3g} s from {clock(a)}")
         if self.shortest_event_s is not None:
-            rows.append(
+            clauses.append(
                 f"anything that lasts {self.shortest_event_s:.3g} s or longer was in a frame"
             )
-        return "; ".join(rows)
+        return "; ".join(clauses)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the parts, (start_s, end_s, step_s) each, and the step aimed at."""
+        """Return the parts, each [start_s, end_s, step_s], and the step aimed at."""
         return {"goal_s": self.goal_s, "parts": [list(part) for part in self.seen.parts]}
 
     def __str__(self) -> str:
@@ -105,9 +106,9 @@ class Coverage:
 
 
 def recorded_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return the boundaries of the root grid's cells in seconds, as a collection records them.
+    """Return the cell boundaries of the root grid in seconds, which runs on collections record.
 
-    () for any other video, and for a foreign trace in which the setting is anything else.
+    () for any other video, and if the setting is invalid, as it may be in a trace from elsewhere.
     """
     edges_s = settings.get("edges_s")
     if not isinstance(edges_s, list) or len(edges_s) < 2:
@@ -119,7 +120,7 @@ def recorded_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverage:
-    """Return how finely the sheets that a trace names show a video.
+    """Return how finely a video was seen in a run.
 
     Args:
         trace: The trace.
@@ -127,8 +128,11 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
         settings: The settings of the run.
     """
     k = settings.get("k")
-    cells = k * k if isinstance(k, int) and k > 0 else 0
-    root_step_s = (within[1] - within[0]) / cells if cells else 0.0
+    cells = 0  # unknown: a trace from elsewhere may have no valid k
+    root_step_s = 0.0
+    if isinstance(k, int) and k > 0:
+        cells = k * k
+        root_step_s = (within[1] - within[0]) / cells
     edges_s = recorded_edges(settings)
     if edges_s:
         root_step_s = max(b - a for a, b in pairwise(edges_s))
@@ -137,15 +141,14 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
         if 0 <= start_s < end_s:
             seen = seen.add(start_s, end_s, step_s)
     goal_s = next((plan.lasts_s for plan in trace.of(Plan)), None)
-    return Coverage(
-        within, seen, goal_s, is_even=settings.get("sampling", "midpoint") == "midpoint"
-    )
+    is_even = settings.get("sampling", "midpoint") == "midpoint"
+    return Coverage(within, seen, goal_s=goal_s, is_even=is_even)
 
 
 def _shown(
     trace: Trace, within: Span, cells: int, root_step_s: float
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield each stretch that a sheet showed, with the step of its cells."""
+    """Yield each stretch that a grid showed, as (start_s, end_s, step_s)."""
     for event in trace:
         if isinstance(event, Look):
             for (start_s, end_s), step_s in zip(event.intervals_s, event.steps_s, strict=True):

@@ -1,4 +1,4 @@
-"""The kinds of events of a run: each is a frozen dataclass that is emitted, saved and read.
+"""The kinds of events of a run, which a trace saves: each is a frozen dataclass.
 
 The events suffice to walk through a run without a model and to draw each of its images again: the
 record of a view holds its key and the parameters to render it. Events hold no wall-clock times, so
@@ -47,10 +47,10 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
         row = dict[str, Any]()
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value != each.default:
-                row[each.name] = _plain(value)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                row[field.name] = _plain(value)
         return row
 
 
@@ -142,7 +142,7 @@ def action_names() -> list[str]:
 
 
 def _known_action(name: str) -> str:
-    """Return the name of an action; raise ValueError for any other text."""
+    """Return a name; raise ValueError if no action has it."""
     if name not in action_names():
         raise ValueError(f"is no action; the actions are {', '.join(action_names())}")
     return name
@@ -242,7 +242,7 @@ class Call(Event):
 
 
 def paid(reply: Reply) -> dict[str, Any]:
-    """Return the fields of a Call for a reply."""
+    """Return the fields of a Call that come from its reply, by name."""
     return {
         "usage": reply.usage,
         "reasoning_text": reply.reasoning,
@@ -448,16 +448,19 @@ class Failure(Event):
     usage: Paid
 
     @classmethod
-    def of(cls, step: str, error: ModelError, **fields: Any) -> Failure:
-        """Return the event of a failed call; `fields` are the other fields of the event.
+    def of(cls, step: str, error: ModelError, **more: Any) -> Failure:
+        """Return the event of a failed call.
 
-        View and sheet are None where they are left out.
+        Args:
+            step: The kind of event that the call would have become.
+            error: The error of the call.
+            **more: Other fields of the event; `view` and `sheet` are None by default.
         """
         return cls(
             step=step,
             reason=str(error),
             usage=error.usage,
-            **{"view": None, "sheet": None, **fields},
+            **{"view": None, "sheet": None, **more},
         )
 
 
@@ -473,4 +476,4 @@ KINDS: dict[str, type[Event]] = {
     each.kind: each for each in (*Event.__subclasses__(), *Call.__subclasses__())
 }
 """The class of each kind of event."""
-del KINDS["call"]
+del KINDS["call"]  # a base class

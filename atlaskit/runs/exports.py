@@ -1,7 +1,7 @@
-"""`export` (`ak.export`): results, rows of an evaluation and passages, many of them, in one file.
+"""`export` (`ak.export`): write results, rows of an evaluation and passages to one file.
 
-A row gives an answer and, if the evaluation saved the runs (`traces=`), its evidence.
-`Result.passages` turns a result into passages.
+A passage is a stretch of a video with its text; everything is exported as passages.
+`Result.passages` turns a result into passages, `passages_of_rows` the rows of an evaluation.
 """
 
 from __future__ import annotations
@@ -48,19 +48,20 @@ def export(
     `observations.csv` (Camtrap-DP). `ak.read_passages` reads all of them.
 
     Args:
-        what: A result, passages (as the explorer's `notes`), a table that `ak.evaluate` returned,
-            or a list of any of these. Many questions and videos go into one file where the format
-            is not about one video, as WebVTT, LosslessCut and ELAN are.
+        what: A result, passages (such as the explorer's `notes`), a table that `ak.evaluate`
+            returned, or a list of any of these. They may be about many videos, unless the format is
+            WebVTT, LosslessCut or ELAN, whose files are about one video.
         path: The file; it appears only once it is complete.
         videos: The videos of rows or passages, for the formats that count frames or name files. A
-            result brings its own; a passage without a name is about the only one.
-        form: The name of the format, whatever the file is called: csv, json, vtt, edl, otio,
-            losslesscut, elan, boris, label-studio or camtrap-dp.
-        recorded_at: When the recording of the video began, with its time zone, or of each by name;
-            only Camtrap-DP has dates.
-        clips: A folder in which to cut each stretch as a film with its sound (MP4, at most two
-            minutes around its middle); it is created.
-        cache: Where clips are cached; by default that of the video.
+            result has its own video. If there is one video only, passages that name none are about
+            it.
+        form: The name of the format, if the name of the file should not determine it: csv, json,
+            vtt, edl, otio, losslesscut, elan, boris, label-studio or camtrap-dp.
+        recorded_at: When the recording of the video began, with its time zone, or a mapping from
+            names of videos to such times; only Camtrap-DP has dates.
+        clips: A folder for a clip of each passage with its sound (MP4, at most two minutes around
+            the middle of the passage); it is created if it is missing.
+        cache: Where clips are cached; by default the cache of the video.
 
     Raises:
         InputError: There is nothing to export, the format cannot hold it, the file cannot be
@@ -72,28 +73,29 @@ def export(
     """
     if isinstance(videos, Video):
         videos = [videos]
-    known = {one_line(video.name): video for video in videos}
+    by_name = {one_line(video.name): video for video in videos}
     passages = list[Passage]()
-    for each in _each(what):
-        if isinstance(each, Result):
-            known.setdefault(one_line(each.sheet.video.name), each.sheet.video)
-            passages += each.passages
-        elif isinstance(each, Passage):
-            passages.append(each)
+    for item in _flattened(what):
+        if isinstance(item, Result):
+            video = item.sheet.video
+            by_name.setdefault(one_line(video.name), video)
+            passages += item.passages
+        elif isinstance(item, Passage):
+            passages.append(item)
         else:
-            passages += passages_of_rows(each, known)
-    if len(known) == 1:  # a passage without a name belongs to the only video
-        (only,) = known
+            passages += passages_of_rows(item, by_name)
+    if len(by_name) == 1:
+        (only,) = by_name
         passages = [replace(each, video=each.video or only) for each in passages]
-    passages, known = of_films(passages, known)
-    formats.write(passages, path, videos=known, form=form, recorded_at=recorded_at)
+    passages, by_name = of_films(passages, by_name)
+    formats.write(passages, path, videos=by_name, form=form, recorded_at=recorded_at)
     if clips is not None:
-        write_clips(passages, clips, known, cache)
+        write_clips(passages, clips, by_name, cache)
 
 
-def _each(what: Any) -> Iterator[Any]:
-    """Yield the results, the passages and the tables of rows in a value to export."""
-    # This check does not import pandas.
+def _flattened(what: Any) -> Iterator[Any]:
+    """Yield the results, passages and tables in a value to export."""
+    # This test for a table does not import pandas.
     is_table = hasattr(what, "to_dict") and hasattr(what, "columns")
     if is_table or isinstance(what, Result | Passage):
         yield what
@@ -102,19 +104,24 @@ def _each(what: Any) -> Iterator[Any]:
         raise InputError(
             f"Export a Result, passages, rows of ak.evaluate, or a list of them; got {what!r:.80}."
         )
-    for each in what:
-        yield from _each(each)
+    for item in what:
+        yield from _flattened(item)
 
 
 def passages_of_rows(
     rows: pd.DataFrame, videos: Mapping[str, Video] | None = None
 ) -> list[Passage]:
-    """Return the answers in rows of `evaluate` as passages, with evidence where a run was saved.
+    """Return the answers in rows of `ak.evaluate` as passages.
 
-    An answer in words is about all of the video, and lies at second 0 if that is not known.
+    The evidence is added where the evaluation saved the run (`traces=`). An answer in words is a
+    passage over the whole video, or at second 0 if the video is not given.
+
+    Args:
+        rows: The table.
+        videos: The videos of the rows, by name.
 
     Raises:
-        InputError: The table is none of `evaluate`.
+        InputError: The table lacks columns that tables of `ak.evaluate` have.
     """
     if not {"video", "question", "prediction"} <= set(rows.columns):
         raise InputError(
@@ -154,8 +161,8 @@ def saved_passages(
 
     Args:
         path: The file.
-        video: The video of the result. Without it, the passages name none, and an answer in words
-            lies at second 0.
+        video: The video of the result. Without it, the passages name no video, and an answer in
+            words lies at second 0.
 
     Raises:
         InputError: The file cannot be read, or its result is damaged.
@@ -164,7 +171,7 @@ def saved_passages(
         saved = read_json(read_whole(os.fspath(path)))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}.") from error
-    except ValueError:  # another format
+    except ValueError:  # not JSON, so a file of another format
         return None
     if not isinstance(saved, dict) or "atlaskit_result" not in saved:
         return None

@@ -1,7 +1,7 @@
-"""`pictures` and `memory` (`ak.replay`): redraw a run's images from its trace, rebuild its memory.
+"""`pictures` and `memory` (`ak.replay`): redraw a run's images and rebuild its memory from a trace.
 
 A trace may come from an untrusted source. The worst that an invalid one causes is an InputError,
-and an image is accepted only if its key equals the one that the run recorded.
+and an image is accepted only if its key equals the key that the run recorded.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class ShownImage:
     that moment."""
     event: Event
     what: What
-    """The field of the event that records the image: a view, the still or scan beside it, or a
-    sheet."""
+    """The field of the event that records the image: "view" for a grid, "shown" for the still or
+    scan beside it, "sheet" for the evidence."""
     picture: LazyImage
-    """A `View`; a `Still` for a frame at full resolution; a `Sheet` for the evidence."""
+    """A `View` of a grid or a scan; a `Still`, a frame at full resolution; or a `Sheet`."""
 
 
 class Memory(NamedTuple):
@@ -94,10 +94,10 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
         >>> ak.replay.memory(result.trace).scratchpad == result.evidence
         True
     """
-    at_end = Memory()
-    for each in memories(trace, upto):
-        at_end = each
-    return at_end
+    current = Memory()
+    for later in memories(trace, upto):
+        current = later
+    return current
 
 
 def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
@@ -112,7 +112,7 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
     """
     current = Memory()
     for index, event in enumerate(trace.events[:upto]):
-        with _named(index, event):
+        with _naming(index, event):
             current = after(event, current)
         yield current
 
@@ -128,8 +128,8 @@ def pictures(trace: Trace, video: AnyVideo, cache: Cache | None = None) -> Itera
         cache: The cache for frames and images.
 
     Raises:
-        InputError: At once if the trace is of another video. While iterating, if an image cannot be
-            drawn from its event, or differs from the one that the run showed.
+        InputError: If the trace is of another video. While iterating, if an image cannot be drawn
+            from its event, or differs from the one that the run showed.
 
     Examples:
         >>> first = next(ak.replay.pictures(result.trace, video))
@@ -142,7 +142,7 @@ def pictures(trace: Trace, video: AnyVideo, cache: Cache | None = None) -> Itera
 def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     current = Memory()
     for index, event in enumerate(trace):
-        with _named(index, event):
+        with _naming(index, event):
             # Draw before the event changes the memory: a review saw the evidence that it erased.
             images = list(_images(event, current, atlas))
             current = after(event, current)
@@ -151,8 +151,8 @@ def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
 
 
 @contextmanager
-def _named(index: int, event: Event) -> Iterator[None]:
-    """Add the event to the message of an InputError."""
+def _naming(index: int, event: Event) -> Iterator[None]:
+    """Name the event in the message of an InputError that is raised in this block."""
     try:
         yield
     except InputError as error:
@@ -173,14 +173,14 @@ class _DrawingSettings(BaseModel):
     max_depth: int
     fit: Fit
     patch: Annotated[int, Field(ge=1, le=WIDEST_PX)] = PATCH_PX
-    """Only runs with native cells record it."""
+    """Recorded only by runs with native cells."""
     ruled: bool = False
-    """Only runs whose sheets have gutters and strips record it."""
+    """Recorded only by runs whose sheets have gutters and strips."""
     labels: Labels = "index"
-    """Only searches by looks record it."""
+    """Recorded only by searches by looks."""
     sampling: Sampling
     within: list[float] | None = None
-    """Only runs that searched a part of the video record it."""
+    """Recorded only by runs that searched a part of the video."""
 
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
@@ -205,14 +205,14 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         raise InputError(
             f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…)."
         )
-    within: Any = settings.within  # the atlas checks it
+    within: Any = settings.within  # Atlas checks that it is an interval of the video
     return Atlas(
         video,
-        settings.k,
-        settings.cell,
-        settings.max_depth,
-        settings.fit,
-        settings.labels,
+        k=settings.k,
+        cell=settings.cell,
+        max_depth=settings.max_depth,
+        fit=settings.fit,
+        labels=settings.labels,
         sampling=settings.sampling,
         cache=cache,
         patch=settings.patch,
@@ -222,7 +222,7 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
 
 
 def views_of(event: Event) -> tuple[ViewRecord, ...]:
-    """Return the views of grids that an event showed, in their order."""
+    """Return the views of grids that an event showed, in order."""
     if isinstance(event, Look):
         return event.views
     view = getattr(event, "view", None)
@@ -275,7 +275,16 @@ def _still_or_scan(view: ViewRecord, action: ActionRecord, atlas: Atlas) -> Lazy
 def _observation(
     view: ViewRecord, atlas: Atlas, looking_at: Zoom | Investigate | None = None
 ) -> Observation:
-    """Return the observation of a grid, without dead cells."""
+    """Return the observation of a recorded grid, without its dead cells.
+
+    Args:
+        view: The record of the grid's view.
+        atlas: The environment of the run.
+        looking_at: The action that showed a still or a scan beside the view.
+
+    Raises:
+        InputError: The grid is deeper than `max_depth` of the run.
+    """
     if len(view.path) > atlas.rules.max_depth:
         raise InputError(
             f"its path leads to depth {len(view.path)}; max_depth of the run is "
@@ -284,8 +293,8 @@ def _observation(
     grid = replace(atlas.root, path=tuple(view.path), shift=view.shift)
     if view.stretch_s is not None:
         grid = Grid(*view.stretch_s, view.k)
-    seen = atlas.observe(replace(atlas.start(grid), looking_at=looking_at))
-    return replace(seen, view=replace(seen.view, first=view.first))
+    observation = atlas.observe(replace(atlas.start(grid), looking_at=looking_at))
+    return replace(observation, view=replace(observation.view, first=view.first))
 
 
 def _masked(view: View, dead: Sequence[int]) -> View:
@@ -346,10 +355,15 @@ def after(event: Event, before: Memory) -> Memory:
 
 
 def _with_evidence(items: Sequence[Evidence], scratchpad: Scratchpad) -> Scratchpad:
-    """Return the scratchpad with the items added; raise InputError if that changes one of them."""
+    """Return the scratchpad with items added.
+
+    Raises:
+        InputError: The scratchpad does not then hold the items as they are, for instance because it
+            had other evidence with the same label.
+    """
     extended = scratchpad.add(items)
-    held = set(extended)
-    conflicting = [item for item in items if item not in held]
+    added = set(extended)
+    conflicting = [item for item in items if item not in added]
     if conflicting:
         raise InputError(
             f"its evidence {conflicting[0].label[:40]!r} conflicts with the scratchpad."

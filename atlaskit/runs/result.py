@@ -1,6 +1,6 @@
 """`Result`: answer, prediction, evidence, usage, stops, trace; its text and JSON forms.
 
-`in_words` and `verdict` word answers and truths for every display, so that they agree.
+Every display words answers and truths by `in_words` and `verdict`, so that all displays agree.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ WITHOUT_EVIDENCE = "(!) without evidence"
 UNSUPPORTED = "none: the answer names no frame that supports it"
 
 
-def rests_on(method: object) -> str:
-    """Return the basis of an answer without evidence, by the name of its method."""
+def why_unsupported(method: object) -> str:
+    """Return why an answer has no evidence, by the name of its method."""
     if method in (None, "video-rlm", "composite"):
         return UNSUPPORTED
     return f"none: {printable(str(method), 60)} answers without naming a frame that supports it"
 
 
-def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
+def searched_interval(settings: Mapping[str, Any], duration_s: float) -> Span:
     """Return the interval that a run with these settings searched in a video of this duration."""
     match settings.get("within"):
         case [int() | float() as start_s, int() | float() as end_s] if (
@@ -64,8 +64,9 @@ def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
 def in_words(question: Question, answered: Answered | None, video: Video | None = None) -> str:
     """Return an answer or a truth as every display words it; empty for None.
 
-    A choice has its letter, "B: the red car"; intervals are clock times, "8:08.7–8:16.5", and name
-    the film if `video` is a collection; anything else is as `Question.in_words` returns it.
+    A choice has its letter, "B: the red car". Intervals are clock times, "8:08.7–8:16.5", with the
+    name of the film if `video` is a collection. Other answers are worded by
+    `Question.in_words`.
     """
     if answered is None:
         return ""
@@ -112,7 +113,7 @@ class Spent:
     frames_decoded: int = 0
     seconds: float = 0.0
     decoding_s: float = 0.0
-    """Seconds of decoding; of several threads at once, those of each."""
+    """Seconds of decoding, summed over threads."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class Result:
     from."""
     rounds: int
     usage: dict[Role, Usage]
-    """The usage of all replies, when they were generated, by role."""
+    """The usage of all replies, by role. A cached reply counts with the usage of the call that
+    generated it."""
     settings: dict[str, Any]
     trace: Trace
     sheet: Sheet = field(compare=False, repr=False)
@@ -196,8 +198,8 @@ class Result:
     def answer_in_words(self) -> str:
         """The answer as displays word it, "B: the red car"; empty if the run has no answer.
 
-        The answer that nothing in the video fits the question is "not there" if all was seen at the
-        step of the search, and "not found" if less was seen.
+        If the answer is that the video shows no such thing, it is "not there" if everything was
+        seen at the step that the search aimed at, else "not found".
         """
         if self.prediction == ABSENT:
             return "not there" if self.coverage.is_complete else "not found"
@@ -205,9 +207,9 @@ class Result:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where the answer to a when-question is in a collection: films and times in them.
+        """The intervals of the answer to a when-question about a collection, as films and times.
 
-        () for another question or another video.
+        () for other questions and other videos.
 
         Examples:
             >>> result.places
@@ -237,7 +239,7 @@ class Result:
     @property
     def within(self) -> Span:
         """The interval that was searched, in seconds: the whole video unless `ask` got `within`."""
-        return searched(self.settings, self.sheet.video.duration_s)
+        return searched_interval(self.settings, self.sheet.video.duration_s)
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -259,15 +261,12 @@ class Result:
 
     @property
     def total(self) -> Usage:
-        """The usage of all replies, when they were generated, for all roles together."""
+        """The sum of `usage` over all roles."""
         return sum(self.usage.values(), Usage())
 
     @property
     def per_video(self) -> Usage:
-        """The part of `total` that depends on the video alone, and is paid once a video.
-
-        It is what these calls cost when they were made, whether or not this run paid them.
-        """
+        """The part of `total` that depends on the video alone, and is paid once a video."""
         return sum((call.usage for call in self.calls if call.is_per_video), Usage())
 
     @property
@@ -277,10 +276,10 @@ class Result:
 
     @property
     def without_evidence(self) -> str:
-        """The basis of an answer without evidence; empty with evidence, or without an answer."""
+        """Why the answer has no evidence; empty if it has some, or if there is no answer."""
         if self.prediction in (None, ABSENT) or len(self.evidence):
             return ""
-        return rests_on(self.settings.get("method"))
+        return why_unsupported(self.settings.get("method"))
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the calls and tokens as rows: one for each role, and one for their total."""
@@ -300,10 +299,7 @@ class Result:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content of `to_json` as plain values: dicts, lists, texts, numbers, None.
-
-        They are copies: a change of them does not change the result.
-        """
+        """Return the content of `to_json` as new dicts, lists and plain values."""
         return json.loads(self.to_json())  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
@@ -337,7 +333,7 @@ class Result:
     def passages(self) -> tuple[Passage, ...]:
         """Answer, evidence and truth as passages of the video, which `export` writes.
 
-        An answer in words, also that something is not there, is about all that was searched.
+        An answer in words, "not there" included, is a passage over the whole searched interval.
         """
         question = self.question
         video = self.sheet.video
@@ -372,10 +368,10 @@ class Result:
 
         Args:
             path: The file; the ending of its name determines the format.
-            form: The name of the format, whatever the file is called.
+            form: The name of the format, if the name of the file should not determine it.
             recorded_at: When the recording of the video began; only Camtrap-DP has dates.
-            clips: A folder in which to cut each stretch as a film with its sound.
-            cache: Where clips are cached; by default that of the video.
+            clips: A folder for a clip of each passage with its sound.
+            cache: Where clips are cached; by default the cache of the video.
 
         Raises:
             InputError: There is nothing to export, the format cannot hold it, or the file cannot be
@@ -384,8 +380,8 @@ class Result:
         Examples:
             >>> result.export("found.vtt")
         """
-        named = {one_line(self.sheet.video.name): self.sheet.video}
-        passages, videos = of_films(self.passages, named)
+        by_name = {one_line(self.sheet.video.name): self.sheet.video}
+        passages, videos = of_films(self.passages, by_name)
         write(passages, path, videos=videos, form=form, recorded_at=recorded_at)
         if clips is not None:
             write_clips(passages, clips, videos, cache)
@@ -403,9 +399,9 @@ class Result:
 
     @property
     def stopped_by(self) -> str:
-        """The reason of the stop in words: "the model failed" if a failed call cost the answer."""
-        no_limit = self.stop in (*MASTER_STOPS, *WORKER_STOPS, "model")
-        if no_limit and self.prediction is None and self.failure:
+        """`stop`, or "the model failed" if there is no answer because of a failed call."""
+        is_within_limits = self.stop in (*MASTER_STOPS, *WORKER_STOPS, "model")
+        if is_within_limits and self.prediction is None and self.failure:
             return "the model failed"
         return self.stop
 
@@ -453,10 +449,10 @@ class Result:
 
 
 def evidence_passages(evidence: Iterable[Evidence], about: Mapping[str, Any]) -> list[Passage]:
-    """Return evidence as passages: the cells of its frames.
+    """Return evidence as passages, each over the cell of its frame.
 
     Args:
-        evidence: The frames.
+        evidence: The evidence.
         about: Fields that all passages share: question, video and fps.
     """
     passages = list[Passage]()

@@ -1,8 +1,9 @@
-"""`Trace`: saves and loads all events of a run as JSON lines (docs/trace.md); the manifest of the
-cache entries that a run needs.
+"""`Trace`: all events of a run, saved and loaded as JSON lines (docs/trace.md).
 
 A file may come from an untrusted source. It is read as data, and anything but known events is
 refused.
+
+`save_manifest` stores which cache entries a run needs, for `ak.cache.export`.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Trace:
         """Return a trace from the rows that `to_json` returned.
 
         Args:
-            where: What holds the rows, as the subject of an error.
+            where: The name of the file or object with the rows, which begins an error's sentence.
             rows: The rows, as plain JSON values.
 
         Raises:
@@ -148,7 +149,7 @@ def parse_line(where: str, line: bytes) -> Any:
     """Return the JSON value of a line.
 
     Args:
-        where: Where the line is, as the subject of an error.
+        where: The file and number of the line, which begin an error's sentence.
         line: The line, in UTF-8.
 
     Raises:
@@ -171,10 +172,10 @@ def parse_line(where: str, line: bytes) -> Any:
 
 
 def _excess(value: Any) -> str:
-    """Return what a JSON value has too much of, in words; empty if it keeps to the limits."""
+    """Return in words which limit a JSON value exceeds; empty if none."""
     level = [value]
     for _ in range(limits.NESTING):
-        inner = list[Any]()
+        inner = list[Any]()  # the next level: the values in the lists and objects of this one
         for item in level:
             if isinstance(item, dict):
                 inner += item.values()
@@ -189,7 +190,7 @@ def _excess(value: Any) -> str:
 
 
 def _event(where: str, row: Any) -> Event:
-    """Return the event of a row; raise InputError, which names the place, if it is none."""
+    """Return the event of a row; raise InputError, beginning with `where`, if it is invalid."""
     kind = row.pop("kind", None) if isinstance(row, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         found = f"is of the kind {str(kind)[:40]!r}"
@@ -197,7 +198,7 @@ def _event(where: str, row: Any) -> Event:
             found = f"has no kind: {str(row)[:80]!r}"
         raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
-        # canonical, which refuses NaN, infinite numbers and lone surrogates
+        # canonical_json refuses NaN, infinite numbers and lone surrogates.
         event: Event = adapter(kind).validate_json(canonical_json(row).encode())
     except ValueError as error:
         if isinstance(error, ValidationError):
@@ -215,7 +216,7 @@ def adapter(kind: str) -> TypeAdapter[Any]:
 
 
 def manifest_in(value: object) -> dict[str, str] | None:
-    """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
+    """Return a JSON value as a manifest, keys with their digests; None if it is not one."""
     if not isinstance(value, dict):
         return None
     for key, digest in value.items():
@@ -225,19 +226,20 @@ def manifest_in(value: object) -> dict[str, str] | None:
 
 
 RUN = Kind("run", 1, lambda _, value: manifest_in(read_json(value)) is not None)
-"""The list of cache entries that a run needs, keyed by the events of its trace. Question and
-settings are not enough, since two runs may differ in subtitles or replies alone."""
+"""The manifest of a run: the cache entries that it needs. Its key is made from all events of the
+trace. Question and settings would not suffice, since two runs may differ in subtitles or replies
+alone."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
     """Store the manifest of a run: the entries that it read or wrote, without images.
 
-    `export` needs it to tell which entries a replay of the run reads. It is stored each time, since
-    `export(made_since_s=…)` looks for the manifests stored since a moment.
+    `ak.cache.export` reads from it which entries a replay needs. It is stored even if the cache
+    already holds it, since `export(made_since_s=…)` looks for manifests stored since a moment.
 
     Args:
         trace: The trace of the run.
-        cache: The watched cache that the run was made with.
+        cache: The cache of the run, from `Cache.watched`, which recorded the used keys.
     """
     cache.put_json(run_key(trace), _manifest(cache))
 
@@ -251,7 +253,8 @@ def save_timings_manifest(cache: Cache) -> None:
 def _manifest(cache: Cache) -> dict[str, str]:
     """Return the keys that a watched cache read or stored, with their digests.
 
-    Images are left out, which can be drawn again, and "asked" entries, which `export` renews.
+    Images are left out, since they can be drawn again, and so are "asked" entries, which `export`
+    makes from the trace.
     """
     manifest = dict[str, str]()
     for key, digest in (cache.touched or {}).items():
@@ -261,7 +264,7 @@ def _manifest(cache: Cache) -> dict[str, str]:
 
 
 def run_key(trace: Trace) -> str:
-    """Return the key of a run's manifest; raise InputError for a trace without one start."""
+    """Return the key of a run's manifest; raise InputError unless the trace has one start."""
     starts = trace.of(Start)
     if len(starts) != 1:
         raise InputError(

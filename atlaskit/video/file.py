@@ -1,4 +1,4 @@
-"""`VideoFile`: a video in one file, its reader, facts and embedded subtitles."""
+"""`VideoFile`: a video in one file, with its reader, its facts and its embedded subtitles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 ReaderName = Literal["pyav", "decord"]
 """Which library decodes a file."""
 COPIES = "streams"
-"""Name of the folder in a cache's directory that holds the stream copies."""
+"""Name of the folder in a cache's directory that holds the indexes of files whose container is not
+trusted. An index may hold a copy of the video stream."""
 CONTENT_HASH = re.compile(r"[0-9a-f]{64}")
 """A fingerprint that is a hash of a file's content. Any other, such as that of a synthetic video's
 script, cannot be computed from the file."""
@@ -44,18 +45,18 @@ script, cannot be computed from the file."""
 class VideoFile(Video):
     """A video in one file.
 
-    With `facts`, which the cache may know, the file is opened when a frame must be decoded, and may
-    be missing until then.
+    Given `facts`, which the cache stores, the file is only opened when a frame must be decoded, and
+    may be missing until then.
 
     Args:
-        path: The file; None only with `facts`.
+        path: The file. It may be None if `facts` are given.
         subtitles: The video's subtitles; "embedded" reads the track inside the file.
         reader: Which library decodes the file.
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
-        cache: Where the video stream of a file without a reliable index is copied; None for the
-            default one.
-        facts: What is known of the video without its file.
+        cache: Where the index of a file whose container is not trusted is stored; None for the
+            default cache.
+        facts: The facts about the video that are known without its file.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title.
         language: The language of the track that "embedded" reads.
 
@@ -86,11 +87,11 @@ class VideoFile(Video):
         if facts is None:
             assert path is not None
             self.name = name_as_text(path.name)
-            known = self._reader
-            self.duration_s = known.duration_s
-            self.fps = known.fps
-            self.size = known.size
-            self.lead_s = max(0.0, known.origin_s - known.start_s)
+            opened = self._reader
+            self.duration_s = opened.duration_s
+            self.fps = opened.fps
+            self.size = opened.size
+            self.lead_s = max(0.0, opened.origin_s - opened.start_s)
             self.fingerprint = fingerprint or file_fingerprint(path)
         else:
             self.name = facts.name
@@ -118,12 +119,12 @@ class VideoFile(Video):
             return self._opened
 
     def _open(self) -> PyAVReader:
-        """Open the file; raise VideoError if it is missing, or not the one of the facts."""
+        """Open the file; raise VideoError if it is missing, or if the facts are about another."""
         if self._facts is not None and self._is_missing:
             where = f"there is no file {self.path}" if self.path else "no file was given"
             raise VideoError(
-                f"The file of {self.name} is missing ({where}), and something of it is needed "
-                "that is not in the cache: open the video with its file."
+                f"The file of {self.name} is missing ({where}), and the cache does not "
+                "hold all that is needed of it: open the video with its file."
             )
         assert self.path is not None
         fault = why_unreadable(self.path)
@@ -141,8 +142,8 @@ class VideoFile(Video):
                 stacklevel=5,
             )
         if self._facts is not None:
-            # A hash of the content decides, since an earlier version may have measured another
-            # duration.
+            # Durations are compared only where there is no hash of the content: an earlier version
+            # of the kit may have measured another duration of the same file.
             if CONTENT_HASH.fullmatch(self.fingerprint):
                 is_same = file_fingerprint(self.path) == self.fingerprint
             else:
@@ -160,14 +161,14 @@ class VideoFile(Video):
 
     @property
     def frames_decoded(self) -> int:
-        """Number of frames decoded so far, including those decoded only to reach others."""
+        """Number of frames decoded so far, including those on the way to a requested frame."""
         if self._opened:
             return self._opened.frames_decoded
         return 0
 
     @property
     def decoding_s(self) -> float:
-        """Seconds that were spent on decoding so far; of several threads at once, those of each."""
+        """Seconds spent on decoding so far, summed over all threads."""
         return math.fsum(self._decoding_s)
 
     @property
@@ -180,10 +181,10 @@ class VideoFile(Video):
     def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
         reader = self._reader
-        request = self.check_request(times_s, size)
+        times, frame_size = self.check_request(times_s, size)
         began_s = time.monotonic()
         try:
-            return reader.try_frames(*request)
+            return reader.try_frames(times, frame_size)
         finally:
             self._decoding_s.append(time.monotonic() - began_s)
 
@@ -202,29 +203,34 @@ class VideoFile(Video):
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""
-        start_s = self._reader.start_s
-        joints = self._reader.joints
+        reader = self._reader
         assert self.path is not None
         sound = Sound(
-            self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language
+            self.path,
+            start_s=reader.start_s,
+            lead_s=self.lead_s,
+            duration_s=self.duration_s,
+            joints=reader.joints,
+            number=audio_track,
+            language=language,
         )
-        sound.track()
+        sound.track()  # raises an error if there is no such track
         return sound
 
 
-def _open_reader(path: Path, name: ReaderName, copies: Path) -> PyAVReader:
+def _open_reader(path: Path, name: ReaderName, indexes: Path) -> PyAVReader:
     # Each reader is imported where it is used, so that `import atlaskit` stays light.
     if name == "pyav":
         from atlaskit.video.readers.pyav import PyAVReader
 
-        return PyAVReader(path, copies)
+        return PyAVReader(path, indexes)
     from atlaskit.video.readers.decord import DecordReader
 
-    return DecordReader(path, copies)
+    return DecordReader(path, indexes)
 
 
 def copies_folder(cache: Cache | None) -> Path:
-    """Return the folder of a cache that holds stream copies. It need not exist."""
+    """Return the folder of a cache that holds the indexes. It may not exist yet."""
     if cache is None:
         return default_place().directory / COPIES
     return (cache.directory or _temporary_folder()) / COPIES
@@ -232,7 +238,7 @@ def copies_folder(cache: Cache | None) -> Path:
 
 @lru_cache(maxsize=1)
 def _temporary_folder() -> Path:
-    """Return a folder that is removed when this process ends, for caches in memory."""
+    """Return a folder for caches in memory, which is removed when this process ends."""
     folder = tempfile.TemporaryDirectory(prefix="atlaskit-")
     atexit.register(folder.cleanup)
     return Path(folder.name)

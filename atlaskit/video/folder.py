@@ -1,11 +1,11 @@
 """`open_videos`: opens the films of a folder as a collection.
 
-* `found_in` returns the video files of a folder, a pattern, a list, or a table with names and dates
+* `found_in` lists the video files of a folder, a pattern, a list, or a table with names and dates
   (`read_listing`).
-* `open_videos` opens them in parallel, and leaves out files that cannot be opened. The facts about
-  a file are cached by its path, size and time of change, so opening a folder again is fast, and an
-  interrupted pass continues where it stopped.
-* `began_at` returns when a film was recorded, by its name or its container.
+* `open_videos` opens these files in parallel, and leaves out those that cannot be opened. The facts
+  about a file are cached by its path, size and time of change, so opening a folder again is fast,
+  and an interrupted call continues where it stopped.
+* `began_at` reads when a film was recorded from its file name or its container.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -41,8 +41,9 @@ SUFFIXES = frozenset({
     ".3gp", ".asf", ".avi", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg",
     ".mpg", ".mts", ".mxf", ".ogv", ".ts", ".vob", ".webm", ".wmv",
 })  # fmt: skip
-"""What the names of video files end in."""
+"""Suffixes of video files."""
 TABLES = (".csv", ".tsv")
+"""Suffixes of tables that list video files."""
 FILE_COLUMNS = ("file", "video", "path", "filename")
 NAME_COLUMNS = ("name", "title")
 DATE_COLUMNS = ("began", "date", "datetime", "recorded", "start", "timestamp")
@@ -52,49 +53,52 @@ DATED_NAME = re.compile(
 )
 """A date and a time of day in a name: 20261127_183000, 2026-11-27 18.30.00."""
 DATE_TAGS = ("com.apple.quicktime.creationdate", "creation_time", "date")
-"""What containers call the time at which a film was recorded; the first is in local time."""
+"""Tags of a container that hold the time of recording, the preferred one first. Only that one is in
+local time."""
 FIRST_YEAR = 1990
-"""Cameras whose clock was never set say 1904, 1970 or 1980."""
+"""Earlier dates are ignored: cameras whose clock was never set record 1904, 1970 or 1980."""
 MOST_LISTED = 5
 """The most files that are listed in a warning."""
 FILM = Kind("film", 1)
-"""The fingerprint and the date of a file, by its path, size and time of change. Recordings leave it
-out, since it is about this machine."""
+"""The fingerprint and the date of a file, by its path, size and time of change. The recording of a
+run leaves such entries out, since they are about files of this machine."""
 
 
 class Source(NamedTuple):
-    """A file that is to be a film of a collection."""
+    """A video file to open as a film of a collection."""
 
     path: Path
     name: str
     began: datetime | None = None
-    """When its recording began, as a table says."""
+    """When its recording began, if a table gives it."""
     lines: Path | None = None
-    """The subtitle file beside it."""
+    """The subtitle file beside it, if there is one."""
 
 
 class _Opened(NamedTuple):
+    """A file of a collection after it was opened."""
+
     film: VideoFile
     began: datetime | None
 
 
 def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = True) -> Collection:
-    """Open the films of a folder as one place to search, each under its own name.
+    """Open the films of a folder as one collection, each under its own name.
 
-    Files that cannot be opened are left out, and copies of a file that is there already; a warning
-    names them, and `left_out` of the collection. A subtitle file beside a film, `x.srt` beside
-    `x.mp4`, is read with it.
+    Files that cannot be opened, and copies of an earlier file, are left out. A warning names the
+    first of them, and `left_out` of the collection names all. A subtitle file beside a film, such
+    as `x.srt` beside `x.mp4`, is read with the film.
 
     Args:
         source: A folder, with its subfolders; a pattern, such as `night/*.mp4`; a list of files,
-            folders and patterns; or a table, `.csv` or `.tsv`, with a column `file` and, if you
-            like, `name` and `began`.
-        cache: Where what is known of the files is stored; None for the default one.
-        progress: Whether a bar is shown if it takes more than two seconds.
+            folders and patterns; or a table, `.csv` or `.tsv`, with a column `file` and,
+            optionally, `name` and `began`.
+        cache: Where the facts about the files are stored; None for the default cache.
+        progress: Whether to show a progress bar after two seconds.
 
     Returns:
-        The collection, in the order of names in which numbers count as numbers; a list or a table
-        keeps its own order.
+        The collection. Its films are sorted by name, with numbers compared as numbers; a list or a
+        table keeps its order.
 
     Raises:
         InputError: There is no video file, or the table cannot be read.
@@ -106,29 +110,20 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
         >>> film.name, film.start_s
         ('match.mp4', 0.0)
     """
-    found = found_in(source)
-    store = cache or default_cache()
-    sources = list[Source]()
-    lines_in = dict[Path, list[Path]]()
-    for each in found:
-        folder = each.path.parent
-        if folder not in lines_in:
-            lines_in[folder] = subtitle_files(folder)
-        lines = subtitles_beside(each.path, lines_in[folder])
-        sources.append(each._replace(lines=lines))
+    sources = _with_subtitles(found_in(source))
     opened = dict[int, _Opened]()
     faults = dict[int, str]()
-    for number, outcome in enumerate(_open_all(sources, store, progress)):
+    for number, outcome in enumerate(_open_all(sources, cache or default_cache(), progress)):
         if isinstance(outcome, str):
             faults[number] = outcome
         else:
             opened[number] = outcome
-    first_of = dict[str, str]()
+    first_of = dict[str, int]()
     for number, (film, _) in list(opened.items()):
-        name = sources[number].name
-        same = first_of.setdefault(film.fingerprint, name)
-        if same != name:
-            faults[number] = f"{printable(name, 200)} is a copy of {printable(same, 200)}."
+        first = first_of.setdefault(film.fingerprint, number)
+        if first != number:
+            name = printable(sources[number].name, 200)
+            faults[number] = f"{name} is a copy of {printable(sources[first].name, 200)}."
             del opened[number]
     left_out = [faults[number] for number in sorted(faults)]
     if not opened:
@@ -149,14 +144,30 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
     return Collection(films, names, began, left_out)
 
 
+def _with_subtitles(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources with the subtitle file beside each. Each folder is listed once."""
+    files_in = dict[Path, list[Path]]()
+    completed = list[Source]()
+    for source in sources:
+        folder = source.path.parent
+        if folder not in files_in:
+            files_in[folder] = subtitle_files(folder)
+        lines = subtitles_beside(source.path, files_in[folder])
+        completed.append(source._replace(lines=lines))
+    return completed
+
+
 def _listed(sentences: Sequence[str]) -> str:
+    """Return the first sentences, and the number of those that are not listed."""
+    listed = list(sentences[:MOST_LISTED])
     rest = len(sentences) - MOST_LISTED
-    more = [f"And {rest} more."] if rest > 0 else []
-    return " ".join([*sentences[:MOST_LISTED], *more])
+    if rest > 0:
+        listed.append(f"And {rest} more.")
+    return " ".join(listed)
 
 
 def _open_all(sources: Sequence[Source], cache: Cache, progress: bool) -> Iterator[_Opened | str]:
-    """Yield each file opened, or a sentence that says why it cannot be; with a bar."""
+    """Yield each opened file, or a sentence that says why it cannot be opened; show a bar."""
     with (
         ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-films") as pool,
         progress_bar(
@@ -195,7 +206,8 @@ def _opened(source: Source, cache: Cache) -> _Opened | str:
             facts = facts_of(read)
             put_facts(read, cache)
             cache.put_json(key, list(known))
-        # Its container is closed: open containers of a thousand files take 2 GB.
+        # Made from facts, the film opens its file only for a frame: a thousand open containers
+        # would take 2 GB.
         film = VideoFile(source.path, source.lines, "pyav", known.fingerprint, cache, facts=facts)
         return _Opened(film, source.began or known.moment)
     except (VideoError, SubtitleError, InputError) as error:
@@ -205,14 +217,14 @@ def _opened(source: Source, cache: Cache) -> _Opened | str:
 
 
 class _Known(NamedTuple):
-    """A cache entry about a file."""
+    """What a cache entry says about a file."""
 
     fingerprint: str
     began: str | None
 
     @classmethod
     def of(cls, entry: Any) -> _Known | None:
-        """Return a cache entry; None if it is invalid."""
+        """Parse a cache entry; return None if it is invalid."""
         match entry:
             case [str(fingerprint), (str() | None) as began]:
                 return cls(fingerprint, began)
@@ -220,7 +232,7 @@ class _Known(NamedTuple):
 
     @property
     def moment(self) -> datetime | None:
-        """When the recording began."""
+        """When the recording began; None if that is unknown."""
         return moment_of(self.began or "")
 
 
@@ -228,46 +240,47 @@ class _Known(NamedTuple):
 
 
 def found_in(source: Videos) -> list[Source]:
-    """Return the video files that a person means by a folder, a pattern, a table or a list.
+    """Return the video files of a folder, a pattern, a table or a list of these.
 
     Raises:
-        InputError: There is none; the message says what there is.
+        InputError: There is no video file, or the table cannot be read.
     """
-    given = [source] if isinstance(source, str | os.PathLike) else list(source)
     is_list = not isinstance(source, str | os.PathLike)
-    if not given:
+    entries = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not entries:
         raise InputError("Give at least one video: the list is empty.")
-    found = dict[Path, Source]()
-    for each in given:
-        if not isinstance(each, str | os.PathLike):
+    by_path = dict[Path, Source]()
+    for entry in entries:
+        if not isinstance(entry, str | os.PathLike):
             raise InputError(
-                f"Videos are a folder, a pattern, a table, or a list of these; got {each!r:.80}."
+                f"Videos are a folder, a pattern, a table, or a list of these; got {entry!r:.80}."
             )
-        for one in _found(each):
-            found.setdefault(one.path, one)
-    sources = list(found.values())
-    if is_list and any(one.name != one.path.name for one in sources):
-        return sources
-    names = Counter(one.name for one in sources)
-    if is_list and max(names.values()) > 1:
-        home = os.path.commonpath([one.path.parent.absolute() for one in sources])
-        for number, one in enumerate(sources):
-            below = one.path.absolute().relative_to(home)
-            sources[number] = one._replace(name=name_as_text(below))
-    return sources
+        for film in _found(entry):
+            by_path.setdefault(film.path, film)
+    films = list(by_path.values())
+    if any(film.name != film.path.name for film in films):  # a folder or a table named them
+        return films
+    if is_list and len({film.name for film in films}) < len(films):
+        # Files in several folders have the same name: add the folders below the common one.
+        root = os.path.commonpath([film.path.parent.absolute() for film in films])
+        for number, film in enumerate(films):
+            relative = film.path.absolute().relative_to(root)
+            films[number] = film._replace(name=name_as_text(relative))
+    return films
 
 
 def _found(source: str | os.PathLike[str]) -> list[Source]:
+    """Return the video files of one folder, pattern or table, or the one file that is named."""
     path = local_path(source)
     if path.is_dir():
         paths = sorted(_walk(path), key=lambda each: _natural(str(each.relative_to(path))))
         if not paths:
-            raise InputError(f"There is no video file in {printable(str(path))}. {_holds(path)}")
+            raise InputError(f"There is no video file in {printable(str(path))}. {_endings(path)}")
         return [Source(each, name_as_text(each.relative_to(path))) for each in paths]
     if path.suffix.lower() in TABLES and path.is_file():
         return read_listing(path)
     if not exists(path) and glob.has_magic(str(path)):
-        # Not Path.glob, which takes no absolute pattern.
+        # Path.glob does not accept an absolute pattern.
         named = glob.iglob(str(path), recursive=True)  # noqa: PTH207
         paths = sorted(map(Path, named), key=lambda each: _natural(str(each)))
         paths = [each for each in paths if each.is_file() and _is_video(each)]
@@ -278,7 +291,7 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
 
 
 def is_several(source: str | os.PathLike[str]) -> bool:
-    """Return whether a name is that of a folder, a pattern or a table, and so of several videos."""
+    """Return whether a source is a folder, a pattern or a table, and so may hold several videos."""
     path = local_path(source)
     if exists(path):
         return path.is_dir() or path.suffix.lower() in TABLES
@@ -286,11 +299,11 @@ def is_several(source: str | os.PathLike[str]) -> bool:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the video files in a folder and in those below it, without hidden ones."""
-    for home, folders, names in os.walk(folder):
+    """Yield the video files in a folder and its subfolders, without hidden ones."""
+    for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = Path(home, name)
+            path = Path(parent, name)
             if _is_video(path):
                 yield path
 
@@ -299,8 +312,8 @@ def _is_video(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
 
 
-def _holds(folder: Path) -> str:
-    """Return what a folder without videos holds."""
+def _endings(folder: Path) -> str:
+    """Return a sentence that counts the files in a folder by the endings of their names."""
     endings = Counter[str]()
     for _, _, names in os.walk(folder):
         endings.update(Path(name).suffix.lower() or "no ending" for name in names)
@@ -313,7 +326,7 @@ def _holds(folder: Path) -> str:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key by which names are sorted as people do: 2 before 10."""
+    """Return a sort key that compares the numbers in names as numbers: 2 before 10."""
     key = list[tuple[int, str]]()
     for part in re.split(r"(\d{1,18})", name.casefold()):
         key.append((int(part), "") if part.isdigit() else (-1, part))
@@ -321,56 +334,60 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def read_listing(path: Path) -> list[Source]:
-    """Return the films that a table lists: the column `file`, and perhaps `name` and `began`.
+    """Return the films that a table lists in its column `file`, with `name` and `began` if given.
 
-    A path in it counts from the table's folder.
+    Paths are relative to the table's folder.
 
     Raises:
-        InputError: The table cannot be read, has no such column, or a cell is wrong.
+        InputError: The table cannot be read, has no column `file`, lists no file, or a date is
+            invalid.
     """
     rows = read_spreadsheet(path)
-    names = dict[str, str]()
+    headings = dict[str, str]()
     for _, row in rows:
-        names |= {name.strip().casefold(): name for name in row}
-    found = []
-    for columns in (FILE_COLUMNS, NAME_COLUMNS, DATE_COLUMNS):
-        found.append(next((names[column] for column in columns if column in names), ""))
-    file, name, began = found
-    if rows and not file:
+        headings |= {heading.strip().casefold(): heading for heading in row}
+    file_column = _first_of(headings, FILE_COLUMNS)
+    name_column = _first_of(headings, NAME_COLUMNS)
+    date_column = _first_of(headings, DATE_COLUMNS)
+    if rows and not file_column:
         raise InputError(
             f"{printable(str(path))} has no column {FILE_COLUMNS[0]!r}; its columns are "
-            f"{printable(', '.join(names.values()), 200)}."
+            f"{printable(', '.join(headings.values()), 200)}."
         )
     listed = []
     for place, row in rows:
-        if not row.get(file):
+        file = row.get(file_column)
+        if not file:
             continue
-        date = row.get(began, "")
+        date = row.get(date_column, "")
         moment = moment_of(date)
         if date and moment is None:
             raise InputError(
-                f"{printable(place)}, column {began}: a date is as in 2026-11-27 18:30:00; got "
-                f"{printable(date, 80)!r}."
+                f"{printable(place)}, column {date_column}: a date is as in 2026-11-27 18:30:00; "
+                f"got {printable(date, 80)!r}."
             )
-        listed.append(
-            Source(path.parent / local_path(row[file]), row.get(name) or row[file], moment)
-        )
+        listed.append(Source(path.parent / local_path(file), row.get(name_column) or file, moment))
     if not listed:
         raise InputError(f"{printable(str(path))} lists no file.")
     return listed
+
+
+def _first_of(headings: Mapping[str, str], wanted: Sequence[str]) -> str:
+    """Return the heading of the first wanted column that a table has; empty if it has none."""
+    return next((headings[name] for name in wanted if name in headings), "")
 
 
 # --- dates
 
 
 def began_at(path: Path) -> datetime | None:
-    """Return when the recording of a file began, as its name or its container says; or None.
+    """Return when the recording of a file began, by its name or its container; None if unknown.
 
-    A name is in the local time of whoever gave it. Most containers are in UTC.
+    A name gives local time without a time zone. Most containers give UTC.
     """
     found = DATED_NAME.search(path.name)
     if found:
-        with suppress(ValueError):  # the 31st of February
+        with suppress(ValueError):  # an impossible date, such as 31 February
             return datetime(*map(int, found.groups()))  # type: ignore[arg-type]
     try:
         with open_media(path, {}) as container:

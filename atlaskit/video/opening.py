@@ -1,8 +1,8 @@
 """`open_video`: opens a file, a list of files, or a video that the cache knows by its fingerprint.
 
-The facts about a video that was asked about (duration, frame rate, size) and its lines are cached
-under its fingerprint. With these, and with cached views and replies, a run can be replayed without
-the file.
+When a question about a video is asked, its facts (duration, frame rate, size) and its subtitles are
+cached under its fingerprint. With these, and with cached views and replies, a run can be replayed
+without the file.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from atlaskit.video.subtitles.files import subtitles_beside
 from atlaskit.video.video import Video
 
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
+"""A valid fingerprint of a video."""
 
 
 def open_video(
@@ -44,25 +45,26 @@ def open_video(
         source: A file (its path or `file://` URL), a list of files and open videos, or None for a
             video that `cache` knows. A folder, a pattern or a table of files opens as a collection:
             see `open_videos`.
-        subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
-            inside the video file, "beside" for a file that lies beside the video and has its name,
-            if there is one, a track that was read before, or None. For a list of
-            videos: one for the whole, or a list with one (or None) for each; the lines of the parts
-            are joined.
+        subtitles: A subtitle file (see `read_subtitles` for the formats); "embedded" for a track
+            inside the video file; "beside" for the file in the video's folder that has the video's
+            name, if there is one; a `Subtitles` object; or None. For a list of videos: one of these
+            for the whole list, in which "embedded" and "beside" apply to each video; or a list with
+            one for each video.
         reader: Which library decodes: "pyav" or "decord".
         fingerprint: `video.fingerprint` of a video that was asked about before. Its facts come from
-            `cache`, and the file may be missing until a frame must be decoded that is not cached.
-            If neither source nor subtitles are given, or if `subtitles` is "embedded" and the file
-            is missing, the video has the lines with which it was last asked about.
-        cache: Where to look up `fingerprint`, and where the video stream of a file without a
-            reliable index is copied; None for the default one.
+            `cache`, and its file may be missing until a frame that is not cached must be decoded.
+            The subtitles come from `cache` too, as of the last question about the video, if neither
+            `source` nor `subtitles` is given, or if `subtitles` is "embedded" and the file is
+            missing.
+        cache: Where to look up `fingerprint`, and where the index of a file whose container is not
+            trusted is stored; None for the default cache.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title. See
             `video.subtitle_tracks`.
         language: The language of the track that "embedded" reads: a code of two or three letters,
-            or an English name. None for that of the default track.
+            or an English name. None for the language of the default track.
 
     Raises:
-        VideoError: The video cannot be opened, or its content is not that of `fingerprint`.
+        VideoError: The video cannot be opened, or has another fingerprint.
         SubtitleError: The subtitles cannot be read.
         InputError: An argument is wrong.
 
@@ -103,10 +105,10 @@ def open_video(
             )
         video = open_videos(source, cache=cache)
     else:
-        named = _named(source, subtitles)
-        lines = _beside(named) if subtitles == "beside" else subtitles
+        sources = _with_paths(source, subtitles)
+        lines = _beside(sources) if subtitles == "beside" else subtitles
         options = {"subtitles_track": subtitles_track, "language": language}
-        video = _Opening(reader, cache, options).video(named, lines, fingerprint)
+        video = _Opening(reader, cache, options).video(sources, lines, fingerprint)
     if fingerprint not in (None, video.fingerprint):
         found = video.fingerprint[:12]
         expected = str(fingerprint)[:12]
@@ -118,7 +120,7 @@ def open_video(
 
 
 def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
-    """Return a video that a caller gave, opened if it is a file or a list of files.
+    """Return a video: `source` itself if it is open, else the file or list that it names.
 
     Args:
         source: What `open_video` takes, or an open video.
@@ -134,7 +136,10 @@ def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
 
 
 class _Opening:
-    """Opens files. A video that the cache knows is opened when the first frame is needed."""
+    """Opens files with one set of options.
+
+    The file of a video that the cache knows is opened only when a frame is needed.
+    """
 
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
         self._reader = reader
@@ -150,7 +155,8 @@ class _Opening:
             sources = source if isinstance(source, list) else [source]
             if all(isinstance(each, Video) or each.exists() for each in sources):
                 facts = None  # the track is read from the file
-        if facts and (subtitles == "embedded" or source is subtitles is None):
+        are_lines_cached = subtitles == "embedded" or (source is None and subtitles is None)
+        if facts and are_lines_cached:
             cache = self._cache or default_cache()
             subtitles = cached_lines(str(fingerprint), cache)
             if subtitles is None:
@@ -168,7 +174,9 @@ class _Opening:
                 "The cache knows no video of this fingerprint: give its file, or import the "
                 "recording of a run that asked about it."
             )
-        return recalled or self._file(source, subtitles, fingerprint if facts else None)
+        if recalled is not None:
+            return recalled
+        return self._file(source, subtitles, fingerprint if facts else None)
 
     def _facts(self, fingerprint: str | None) -> VideoFacts | None:
         if fingerprint is None:
@@ -177,10 +185,18 @@ class _Opening:
 
     def _file(self, path: Path | None, lines: SubtitleSource, fingerprint: str | None) -> VideoFile:
         facts = self._facts(fingerprint)
+        # Facts of a playlist are not those of a file, and an embedded track needs the file.
         if facts is None or facts.parts or lines == "embedded":
-            facts = fingerprint = None
+            facts = None
+            fingerprint = None
         return VideoFile(
-            path, lines, self._reader, fingerprint, self._cache, facts=facts, **self._options
+            path,
+            subtitles=lines,
+            reader=self._reader,
+            fingerprint=fingerprint,
+            cache=self._cache,
+            facts=facts,
+            **self._options,
         )
 
     def _list(
@@ -190,10 +206,11 @@ class _Opening:
 
         Args:
             sources: Paths, and videos that are open.
-            subtitles: The lines of the whole playlist, or a list with one entry for each source.
-            known: The fingerprints of the sources, if these are known.
+            subtitles: The subtitles of the whole playlist, or a list with those of each source.
+            known: The fingerprints of the sources; empty if they are unknown.
         """
         of_whole: SubtitleSource = None
+        of_parts: list[SubtitleSource]
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             of_parts = list(subtitles)
             if len(of_parts) != len(sources):
@@ -201,12 +218,11 @@ class _Opening:
                     f"{len(sources)} videos take as many subtitle files (or None); got "
                     f"{len(of_parts)}."
                 )
+        elif subtitles == "embedded":
+            of_parts = [None if isinstance(each, Video) else "embedded" for each in sources]
         else:
-            of_each, of_whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
-            of_parts = [of_each] * len(sources)
-            for number, source in enumerate(sources):
-                if isinstance(source, Video):
-                    of_parts[number] = None
+            of_parts = [None] * len(sources)
+            of_whole = subtitles
         fingerprints = known if len(known) == len(sources) else [None] * len(sources)
         opened: dict[tuple[str, str], Video] = {}
         parts: list[Video] = []
@@ -215,11 +231,10 @@ class _Opening:
                 _check_no_subtitles(source, lines)
                 parts.append(source)
                 continue
-            key = (
-                str(source),
-                str(lines) if isinstance(lines, (str, os.PathLike)) else str(id(lines)),
-            )
-            opened[key] = opened.get(key) or self._file(source, lines, fingerprint)
+            identity = str(lines) if isinstance(lines, str | os.PathLike) else str(id(lines))
+            key = (str(source), identity)
+            if key not in opened:
+                opened[key] = self._file(source, lines, fingerprint)
             parts.append(opened[key])
         playlist = Playlist(parts)
         if of_whole is None:
@@ -227,17 +242,18 @@ class _Opening:
         return Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
 
     def _playlist(self, whole: VideoFacts, lines: Subtitles) -> Playlist | None:
-        """Return a playlist from the cache; None if the cache does not know all of its files."""
-        known = dict.fromkeys(whole.parts)
-        for facts in map(self._facts, known):
+        """Return a playlist or a collection by its facts; None if a part is not in the cache."""
+        distinct = list(dict.fromkeys(whole.parts))
+        for facts in map(self._facts, distinct):
             if facts is None or facts.parts:
                 return None
-        videos = {part: self._file(None, None, part) for part in known}
+        videos = {part: self._file(None, None, part) for part in distinct}
         parts = [videos[part] for part in whole.parts]
         if not whole.films:
             return Playlist(parts, lines)
         names = [film.name for film in whole.films]
-        return Collection(parts, names, [film.moment for film in whole.films], subtitles=lines)
+        moments = [film.moment for film in whole.films]
+        return Collection(parts, names, moments, subtitles=lines)
 
 
 def _check_no_subtitles(video: Video, subtitles: object) -> None:
@@ -247,7 +263,7 @@ def _check_no_subtitles(video: Video, subtitles: object) -> None:
 
 
 def _check_embedded(source: object, subtitles: object) -> None:
-    """Raise InputError if a track inside a file is chosen, but none is read."""
+    """Raise InputError if a track inside a file is chosen although none is read."""
     is_list = isinstance(subtitles, Sequence) and not isinstance(subtitles, str)
     given = list(subtitles) if is_list else [subtitles]  # type: ignore[call-overload]
     if isinstance(source, Video) or "embedded" not in given:
@@ -258,7 +274,7 @@ def _check_embedded(source: object, subtitles: object) -> None:
 
 
 def _beside(source: Path | Video | list[Video | Path] | None) -> Any:
-    """Return the subtitle files that lie beside videos, None where there is none."""
+    """Return the subtitle file beside each video; None for a video without one."""
     if isinstance(source, list):
         return list(map(_beside, source))
     if source is None or isinstance(source, Video):
@@ -266,11 +282,11 @@ def _beside(source: Path | Video | list[Video | Path] | None) -> Any:
     return subtitles_beside(source)
 
 
-def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
-    """Return a source with paths in place of the names that a person typed.
+def _with_paths(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
+    """Return a source with a path in place of each file name or URL.
 
     Raises:
-        InputError: It is none, or there are several subtitles for one file.
+        InputError: `source` is no video, or one file has a list of subtitles.
     """
     if source is None:
         return None
@@ -284,7 +300,7 @@ def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
         raise InputError(
             f"A video is a file, or a list of files and open videos; got {source!r:.80}."
         )
-    named = list[Video | Path]()
+    parts = list[Video | Path]()
     for part in source:
-        named.append(part if isinstance(part, Video) else local_path(part))
-    return named
+        parts.append(part if isinstance(part, Video) else local_path(part))
+    return parts

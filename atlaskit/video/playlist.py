@@ -22,7 +22,7 @@ from atlaskit.video.video import Video, read_frames
 VideoSource: TypeAlias = "str | os.PathLike[str] | Video"
 """A video file, or a video that is open."""
 AnyVideo: TypeAlias = "VideoSource | Sequence[VideoSource]"
-"""What a person may give for a video: also a list, whose parts play one after the other."""
+"""A video, or a list of videos that play one after the other."""
 
 
 class Playlist(Video):
@@ -44,8 +44,9 @@ class Playlist(Video):
             raise InputError("A playlist needs at least one video.")
         self.parts = tuple(parts)
         lengths = [Fraction(part.duration_s) for part in parts]
-        *self._part_starts, end = accumulate(lengths, initial=Fraction(0))
-        self.duration_s = float(end)
+        bounds = list(accumulate(lengths, initial=Fraction(0)))
+        self._part_starts = bounds[:-1]
+        self.duration_s = float(bounds[-1])
         self.fps = max(part.fps for part in parts)
         widths, heights = zip(*(part.size for part in parts), strict=True)
         self.size = (max(widths), max(heights))
@@ -65,17 +66,17 @@ class Playlist(Video):
 
     @property
     def _videos(self) -> list[Video]:
-        """Each video that is a part, once."""
+        """The distinct videos among the parts."""
         return list({id(part): part for part in self.parts}.values())
 
     @property
     def frames_decoded(self) -> int:
-        """Number of frames decoded of all parts, also for other playlists that share them."""
+        """Number of frames of the parts decoded so far, also through other playlists."""
         return sum(video.frames_decoded for video in self._videos)
 
     @property
     def decoding_s(self) -> float:
-        """Seconds that decoding of all parts took, also for other playlists that share them."""
+        """Seconds spent on decoding the parts so far, also through other playlists."""
         return sum(video.decoding_s for video in self._videos)
 
     @property
@@ -84,7 +85,7 @@ class Playlist(Video):
         return tuple(map(float, self._part_starts))
 
     def locate(self, time_s: float) -> tuple[Video, float]:
-        """Return the part that has the frame at a time, and the second in that part."""
+        """Return the file that has the frame at a time, and the second in that file."""
         index, within_s = self._locate(time_s)
         return self.parts[index].locate(within_s)
 
@@ -113,16 +114,19 @@ class Playlist(Video):
         start = self._part_starts[index]
         part = self.parts[index]
         before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
+        last_s = float(start + Fraction(before_s))
         if after_s is not None:
-            return float(start + Fraction(before_s)), float(start + Fraction(after_s))
+            return last_s, float(start + Fraction(after_s))
         if index + 1 < len(self.parts):
             next_start_s = float(self._part_starts[index + 1])
         else:
             next_start_s = self.duration_s
-        return float(start + Fraction(before_s)), next_start_s if next_start_s < until_s else None
+        if next_start_s < until_s:
+            return last_s, next_start_s
+        return last_s, None
 
     def marks(self) -> Marks:
-        """Return what the containers tell of cuts and keyframes; each part begins with a cut."""
+        """Return the cuts and keyframes of all parts. There is a cut between two parts."""
         of_part = dict[int, Marks]()
         cuts_s: list[float] = []
         keyframes_s: list[float] = []
@@ -136,19 +140,22 @@ class Playlist(Video):
             for change_s, strength in marks.changes:
                 changes.append((start_s + change_s, strength))
             inner_s = marks.keyframes_s
-            if inner_s is None:
+            if inner_s is None:  # every frame of this part costs the same: take one a second
                 inner_s = np.arange(0.0, part.duration_s, 1.0).tolist()
             keyframes_s += [start_s + time_s for time_s in inner_s if time_s < part.duration_s]
-        is_free = all(marks.keyframes_s is None for marks in of_part.values())
-        marks_cuts = all(marks.marks_cuts for marks in of_part.values())
-        distinct_s = sum(video.duration_s for video in self._videos)
-        return Marks(cuts_s[1:], None if is_free else keyframes_s, marks_cuts, changes, distinct_s)
+        cost_the_same = all(marks.keyframes_s is None for marks in of_part.values())
+        return Marks(
+            cuts_s[1:],
+            None if cost_the_same else keyframes_s,
+            marks_cuts=all(marks.marks_cuts for marks in of_part.values()),
+            changes=changes,
+            distinct_s=sum(video.duration_s for video in self._videos),
+        )
 
     def _locate(self, time_s: float) -> tuple[int, float]:
         """Return the index of the part that has the frame at a time, and the second in that part.
 
-        The start of a part belongs to it, however that start was rounded to a float; its end does
-        not.
+        A part includes its start, also after rounding to a float, and excludes its end.
         """
         self.check_time(time_s)
         index = bisect_right(self._part_starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1

@@ -1,13 +1,15 @@
 """Shots: where the picture changes, and which frame of a cell is the most informative.
 
-First the container is read (`marks_of`). An encoder marks a change of the picture by a keyframe off
-its regular beat, or by a packet that is much larger than those around it. Where the average size of
-packets changes, there may be a change too. Then a limited number of frames is examined as
-thumbnails (`find_shots`). This removes false changes, finds changes that the container does not
-mark, and ranks each place by how different it is from the film around it. The rank of a place does
-not depend on a grid, so a cell shows the highest place in it, and a place that a cell showed is
-still shown when the cell is divided (`Shots.moment`). The result is cached by the content of the
-video (`shots_of`).
+First the container is read (`marks_of`). An encoder marks a change of the picture by a keyframe
+before the regular interval between keyframes has passed, or by a packet that is much larger than
+those around it. Where the average size of packets changes, the picture may change too.
+
+Then a limited number of frames is examined as thumbnails (`find_shots`). This removes false changes
+and finds changes that the container does not mark. A *place* is the time of a frame that may
+represent a cell; its rank says how different it is from the film around it. Ranks do not depend on
+a grid: a cell shows its place of the highest rank, and when the cell is divided, one of its parts
+still shows this place (`Shots.moment`). The result is cached by the content of the video
+(`shots_of`).
 """
 
 from __future__ import annotations
@@ -31,25 +33,25 @@ from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 MOST_LOOKS = 1280
 """The most frames of a video that are examined: twenty for each cell of a root grid with K = 8."""
 MOST_REPEATS = 4
-"""If a playlist repeats files, up to this many times more places are compared than frames are
-examined."""
+"""If a playlist repeats files, equal frames are examined once, so up to this many times MOST_LOOKS
+frames are compared."""
 DENSEST_S = 0.5
-"""Frames that are examined without a mark of the container are at least this far apart."""
+"""Examined frames are at least this far apart where the container marks no change."""
 MOST_PLAYED = 128
-"""The most examined frames that are no keyframes, so that all frames from the keyframe on must be
-decoded. They cost twice as much as a root grid of midpoints."""
+"""The most examined frames that are no keyframes: to reach one, the decoder must play all frames
+from the keyframe on. This many cost twice as much as a root grid of midpoints."""
 CHEAP_PX = 64 * 1920 * 1080
-"""Pixels that are examined if the container marks cuts: as many as a root grid of keyframes has at
-1080p."""
+"""The most pixels that are examined if the container marks cuts: as many as a root grid of
+keyframes has at 1080p."""
 FEWEST_LOOKS = 96
-"""At least as many frames are examined, however large they are. With fewer, an insert in a film of
-90 minutes is missed."""
+"""At least this many frames may be examined, however large they are. With fewer, an insert in a
+film of 90 minutes is missed."""
 CHEAP_PLAYED = 1 / 32
-"""The share of examined frames that may be no keyframes if the container marks cuts."""
+"""If the container marks cuts, at most this share of the examined frames are no keyframes."""
 CERTAIN = 4.0
 """The strength of a certain cut, on the scale of `Marks.changes`."""
 LOOKS_AT_ONCE = 64
-"""Frames that are decoded between two steps of the bar."""
+"""Frames that are decoded between two updates of the progress bar."""
 THUMBNAIL = (24, 18)
 """(width, height) in pixels of the frames that are compared."""
 BLANK_LEVELS = 8
@@ -65,21 +67,24 @@ OTHER_LEVELS = 20.0
 FLASH_S = 0.3
 """A shorter shot is a flash or a flicker, and is ignored."""
 FEWEST_MARKS = 3
-"""A container marks cuts if at least this many keyframes are off its beat."""
+"""A container marks cuts if at least this many keyframes come before the regular interval has
+passed."""
 LONG_GOP_SHARE = 1 / 96
-"""If keyframes are further apart than this share of a video in half of it, all frames between them
-may be examined: decoding all of them costs no more than a few grids of midpoints."""
+"""A gap between keyframes is long if it exceeds this share of the video. If long gaps make up more
+than half of the video, any of its frames may be examined: decoding the whole video costs no more
+than a few grids of midpoints."""
 AROUND = 128
 """A frame is compared with this many examined frames before it, and as many after it."""
 DOUBLINGS = 3
 """A rank is the average over this many lengths of film, each twice as long as the one before."""
 SHORTEST_S = 4.0
-"""The shortest of these lengths."""
+"""The shortest of these lengths is at least this long."""
 LONGEST_ENTRY = 4_000_000
-"""The most bytes of a cache entry that is read. That of a film of ten hours with three cuts a
-second has a third of it."""
+"""Larger cache entries, in bytes, are not read. The entry of a film of ten hours with three cuts a
+second has a third of this."""
 LATEST_S = 1.0
-"""A shot is shown in its middle, or this many seconds after its keyframe, which is cheaper."""
+"""A shot is shown in its middle, or this many seconds after its keyframe if that comes earlier, as
+fewer frames must be decoded then."""
 
 
 class Film(Protocol):
@@ -108,11 +113,11 @@ class Marks(NamedTuple):
     keyframes_s: list[float] | None
     """Times of all keyframes; None if every frame costs the same."""
     marks_cuts: bool
-    """Whether keyframes follow the picture, and not only a regular beat."""
+    """Whether keyframes follow the picture, and not only a regular interval."""
     changes: list[tuple[float, float]] = []  # noqa: RUF012 - a tuple has no default of its own
     """Where the average size of packets changes, and by how much, as a logarithm."""
     distinct_s: float = np.inf
-    """Seconds of different film, if a playlist repeats files. Equal frames are examined once."""
+    """Seconds of film without the repeats of files in a playlist; infinite for a single file."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +138,8 @@ class Shots:
     def moment(self, start_s: float, end_s: float) -> float | None:
         """Return the place with the highest rank in `[start_s, end_s)`; None if it holds none.
 
-        Of equal ranks the earlier one is returned. If the cell is divided, the place represents the
-        part that contains it.
+        Of places with equal ranks, the earliest is returned. It also represents the part that
+        contains it when the interval is divided.
         """
         inside_s = self.places_s[
             bisect_left(self.places_s, start_s) : bisect_left(self.places_s, end_s)
@@ -149,9 +154,9 @@ class Shots:
     def unshown(
         self, start_s: float, end_s: float, shown_s: float
     ) -> tuple[tuple[float, float], ...]:
-        """Return the shots inside an interval, from cut to cut, without the shown one."""
-        inside_s = self._inside(start_s, end_s)
-        return tuple((a, b) for a, b in pairwise(inside_s) if not a <= shown_s < b)
+        """Return the whole shots, (start, end), inside an interval, without the shown one."""
+        shots_s = pairwise(self._inside(start_s, end_s))
+        return tuple(shot_s for shot_s in shots_s if not shot_s[0] <= shown_s < shot_s[1])
 
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
         """Return the cuts inside an interval, without those around the shown shot."""
@@ -168,7 +173,7 @@ def _are_shots(_: str, entry: bytes) -> bool:
 
 
 SHOTS = Kind("shots", 3, _are_shots)
-"""The cuts of a video, and the places that differ from the film around them. Left out: nothing."""
+"""The cuts of a video, and the places that differ from the film around them."""
 
 
 def parse_shots(entry: bytes) -> Shots | None:
@@ -200,9 +205,8 @@ def shots_of(video: Film, cache: Cache) -> Shots:
         shots = find_shots(video)
         entry = {"cuts_s": shots.cuts_s, "places_s": shots.places_s, "ranks": shots.ranks}
         found = canonical_json(entry).encode()
-        is_other = any(video.locate(place_s)[0].is_stand_in for place_s in shots.places_s)
-        if is_other:
-            return Transient(found)
+        if any(video.locate(place_s)[0].is_stand_in for place_s in shots.places_s):
+            return Transient(found)  # the shots of a stand-in are not those of the video
         return found
 
     entry = cache.remember(
@@ -215,12 +219,13 @@ def shots_of(video: Film, cache: Cache) -> Shots:
 
 # --- the container
 
-BEAT_SHARE = 0.6
-"""If a larger share of the gaps between keyframes is equal, the keyframes follow a beat."""
+REGULAR_SHARE = 0.6
+"""If a larger share of the gaps between keyframes is equal, their length is the regular
+interval."""
 REACH = 40
 """A packet is compared with this many packets before and after it: two pyramids of B-frames."""
 SUDDEN_FACTOR = 2.5
-"""A packet that is larger than those around it by this factor begins another picture."""
+"""A packet that is larger than those around it by more than this factor marks a change."""
 LEVEL_S = 0.8
 """Length of film over which the size of packets is averaged."""
 LEVEL_FACTOR = 2.5
@@ -230,29 +235,32 @@ BLOCK = 1 << 14
 
 
 def marks_of(packets: Packets) -> Marks:
-    """Return where a container marks changes: keyframes off its beat, unusually large packets."""
+    """Return the keyframes of a stream, and the changes that early keyframes and sizes mark."""
     keyframes_s = packets.times_s[packets.are_keyframes]
     every_s = list(map(float, keyframes_s))
     if len(keyframes_s) < 2 or len(keyframes_s) > len(packets.times_s) / 2:
-        return Marks([], every_s, False)
+        return Marks([], every_s, False)  # such keyframes say nothing about the picture
     gaps_s = np.diff(keyframes_s)
     values, counts = np.unique(np.round(gaps_s, 1), return_counts=True)
-    beat_s = float(gaps_s.max())
-    if counts.max() > BEAT_SHARE * len(gaps_s):
-        beat_s = float(values[counts.argmax()])
-    off_beat_s = keyframes_s[1:][gaps_s < beat_s - max(0.15, 0.02 * beat_s)]
+    regular_s = float(gaps_s.max())
+    if counts.max() > REGULAR_SHARE * len(gaps_s):
+        regular_s = float(values[counts.argmax()])
+    early_s = keyframes_s[1:][gaps_s < regular_s - max(0.15, 0.02 * regular_s)]
     excess = _excess(packets)
-    sudden_s = packets.times_s[
-        (excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))
-    ]
-    cuts_s = sorted({*map(float, off_beat_s), *map(float, sudden_s)})
-    return Marks(cuts_s, every_s, len(off_beat_s) >= FEWEST_MARKS, _changes(packets, excess))
+    is_sudden = (excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))
+    cuts_s = sorted({*map(float, early_s), *map(float, packets.times_s[is_sudden])})
+    return Marks(
+        cuts_s,
+        every_s,
+        marks_cuts=len(early_s) >= FEWEST_MARKS,
+        changes=_changes(packets, excess),
+    )
 
 
 def _excess(packets: Packets) -> NDArray[np.float32]:
-    """Return by what factor each packet between keyframes is larger than those around it."""
+    """Return the size of each packet over the usual size around it; 0 for a keyframe."""
     sizes = np.where(packets.are_keyframes, 0, packets.sizes).astype(np.float32)
-    # A few of the packets around it may be changes too, so compare with the fourth largest.
+    # A few packets around it may mark changes too, so the fourth largest counts as usual.
     windows = np.pad(sizes, REACH)
     usual = _over_windows(
         windows, 2 * REACH + 1, lambda windows: np.partition(windows, -4, axis=1)[:, -4]
@@ -261,15 +269,15 @@ def _excess(packets: Packets) -> NDArray[np.float32]:
 
 
 def _key_sizes(packets: Packets) -> NDArray[np.float64]:
-    """Return how large the keyframes around each packet are."""
+    """Return the size of the keyframes around each packet, interpolated between them."""
     keys = np.flatnonzero(packets.are_keyframes)
     return np.interp(np.arange(len(packets.sizes)), keys, packets.sizes[keys])
 
 
 def _changes(packets: Packets, excess: NDArray[np.float32]) -> list[tuple[float, float]]:
-    """Return where packets become larger or smaller for some time, and by how much (a logarithm).
+    """Return where packets become larger or smaller for some time, and the logarithm of the factor.
 
-    A single packet that is larger than those around it counts too.
+    A single packet that is larger than those around it adds the logarithm of its own factor.
     """
     times_s = packets.times_s
     between = np.flatnonzero(~packets.are_keyframes)
@@ -286,7 +294,7 @@ def _changes(packets: Packets, excess: NDArray[np.float32]) -> list[tuple[float,
         np.pad(steps, width), 2 * width + 1, lambda windows: windows.max(axis=1)
     )
     found = np.flatnonzero((steps == highest) & (steps > np.log(LEVEL_FACTOR)))
-    found = found[np.diff(found, prepend=-width) >= width]  # of several that are equal, the first
+    found = found[np.diff(found, prepend=-width) >= width]  # the first of several equal steps
     return [(float(times_s[number]), float(steps[number])) for number in found]
 
 
@@ -306,7 +314,7 @@ def _over_windows(
 
 
 class _Piece(NamedTuple):
-    """A stretch without a cut inside, of which one frame is examined."""
+    """A piece of film without a marked change inside, of which one frame is examined."""
 
     start_s: float
     end_s: float
@@ -324,7 +332,7 @@ def find_shots(video: Film) -> Shots:
     """
     marks = video.marks()
     repeats = min(MOST_REPEATS, video.duration_s / marks.distinct_s)
-    if repeats >= 2:  # then most looks cost nothing
+    if repeats >= 2:  # most frames repeat others and cost nothing, so many can be compared
         marks = marks._replace(marks_cuts=False)
     most = int(MOST_LOOKS * max(1, repeats))
     most_played = MOST_PLAYED
@@ -357,18 +365,18 @@ def find_shots(video: Film) -> Shots:
 
 
 def _weight(time_s: float, bounds_s: Sequence[float]) -> float:
-    """Return the weight of a frame's rank: less than 1 if its shot is brief."""
+    """Return the factor of a frame's rank: less than 1 if its shot is shorter than BRIEF_S."""
     after = min(max(1, bisect_right(bounds_s, time_s)), len(bounds_s) - 1)
     return min(1.0, (bounds_s[after] - bounds_s[after - 1]) / BRIEF_S) ** 2
 
 
 def _apart(times_s: Sequence[float], duration_s: float) -> list[float]:
-    """Return sorted times without those that are too near to another or to an end of the video."""
-    kept_s = [0.0]
+    """Return sorted times without those within FLASH_S of an earlier one or an end of the video."""
+    apart_s = [0.0]
     for time_s in times_s:
-        if kept_s[-1] + FLASH_S <= time_s <= duration_s - FLASH_S:
-            kept_s.append(time_s)
-    return kept_s[1:]
+        if apart_s[-1] + FLASH_S <= time_s <= duration_s - FLASH_S:
+            apart_s.append(time_s)
+    return apart_s[1:]
 
 
 def _pieces(
@@ -378,12 +386,12 @@ def _pieces(
     most: int,
     most_played: int,
 ) -> list[_Piece]:
-    """Return the stretches of which one frame each is examined, in order.
+    """Return the pieces of film of which one frame each is examined, in order.
 
     Args:
         marks: The cuts and keyframes that the container marks.
-        edges_s: Where stretches begin and end.
-        strengths: The strength of the change at each edge inside the video.
+        edges_s: The marked changes, between the start and the end of the video.
+        strengths: The strength of each marked change.
         most: The most frames that are examined.
         most_played: The most of these that are no keyframes.
     """
@@ -394,9 +402,7 @@ def _pieces(
     longest_s = np.inf
     if not marks.marks_cuts and len(stretches) < most:
         longest_s = max(DENSEST_S, duration_s / (most - len(stretches)))
-    gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
-    has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
-
+    has_long_gops = _has_long_gops(marks, duration_s)
     pieces = []
     played: list[tuple[float, _Piece]] = []
     for start_s, end_s in stretches:
@@ -405,11 +411,10 @@ def _pieces(
         bounds_s.append(end_s)
         for first_s, last_s in pairwise(bounds_s):
             middle_s = (first_s + last_s) / 2
-            # The exact frame at which a change begins is not known.
+            # At which frame exactly a change happens is not known: look a little later.
             unsure_s = FLASH_S if count == 1 and not marks.marks_cuts else 0.0
-            look_s = _nearest(
-                marks.keyframes_s, min(middle_s, first_s + unsure_s), last_s, middle_s
-            )
+            from_s = min(middle_s, first_s + unsure_s)
+            look_s = _nearest(marks.keyframes_s, from_s, last_s, middle_s)
             if look_s is not None:
                 shown_s = look_s
                 if look_s < first_s + (last_s - first_s) / 5:
@@ -425,10 +430,16 @@ def _pieces(
     return sorted([*pieces, *(piece for _, piece in played[:most_played])])
 
 
+def _has_long_gops(marks: Marks, duration_s: float) -> bool:
+    """Return whether long gaps between keyframes make up most of a video: see LONG_GOP_SHARE."""
+    gaps_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
+    return bool(gaps_s[gaps_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2)
+
+
 def _shortest(
     stretches: list[tuple[float, float]], most: int, duration_s: float
 ) -> list[tuple[float, float]]:
-    """Return the shortest stretch that begins in each of `most` equal parts of a video."""
+    """Return, of each of `most` equal parts of a video, the shortest stretch that begins in it."""
     shortest = dict[int, tuple[float, float]]()
     for start_s, end_s in stretches:
         part = int(start_s / duration_s * most)
@@ -441,8 +452,8 @@ def _shortest(
 def _nearest(
     keyframes_s: list[float] | None, start_s: float, end_s: float, middle_s: float
 ) -> float | None:
-    """Return the keyframe of a stretch that is nearest its middle, or None if it has none."""
-    if keyframes_s is None:
+    """Return the keyframe of a stretch that is nearest its middle; None if it has no keyframe."""
+    if keyframes_s is None:  # every frame costs the same
         return middle_s
     inside_s = keyframes_s[
         bisect_left(keyframes_s, start_s - 1e-6) : bisect_left(keyframes_s, end_s)
@@ -462,7 +473,7 @@ def _look_once(video: Film, times_s: list[float]) -> dict[float, Pixels]:
 
 
 def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
-    """Return the thumbnail of each time that can be decoded; with a bar after two seconds."""
+    """Return the thumbnail of each time that can be decoded; show a bar after two seconds."""
     seen: dict[float, Pixels] = {}
     with progress_bar(
         total=len(times_s), desc=f"Looks at {video.name}", unit="frame", delay=2, leave=False
@@ -479,20 +490,20 @@ def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
 
 
 def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float) -> list[float]:
-    """Return how different from the film around it each piece is, averaged over lengths of film.
+    """Return how different each piece is from the film around it, averaged over lengths of film.
 
-    For a length L it is the smallest difference within which the piece and its surroundings have L
-    seconds of film. So a shot that is long, or that is repeated, has a low rank, and a short shot
-    that is like nothing else has the highest rank, whatever the length of a cell.
+    For a length L, this is the smallest difference such that the pieces around it that differ from
+    it by no more, itself included, last L seconds together. So a shot that is long or repeated has
+    a low rank, and a short shot that resembles no other has a high one.
     """
     lengths_s = np.array([piece.end_s - piece.start_s for piece in pieces])
     wanted_s = max(SHORTEST_S, duration_s / MOST_LOOKS) * 2.0 ** np.arange(DOUBLINGS)
     ranks = []
-    # One buffer for all pieces: to allocate memory takes longer than to compare.
-    room = np.empty_like(pixels[: 2 * AROUND + 1])
+    # All pieces share one buffer, since allocating memory takes longer than comparing.
+    buffer = np.empty_like(pixels[: 2 * AROUND + 1])
     for index in range(len(pieces)):
         near = slice(max(0, index - AROUND), index + AROUND + 1)
-        unlike = room[: len(pixels[near])]
+        unlike = buffer[: len(pixels[near])]
         np.subtract(pixels[near], pixels[index], out=unlike)
         differences = np.abs(unlike, out=unlike).mean(axis=1)
         order = np.argsort(differences, kind="stable")
@@ -505,21 +516,25 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
 def _cuts(
     cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], marks_cuts: bool
 ) -> list[float]:
-    """Return the container's cuts between different frames, and cuts that only frames show."""
+    """Return the container's cuts, without false ones, and the cuts that only the frames show.
+
+    A cut is false if the frames before and after it show the same. If the container marks cuts, no
+    others are added.
+    """
     changed = np.diff(pixels.reshape(len(pixels), -1, 3), axis=0)
     steps = np.abs(changed).mean(axis=(1, 2))
     # A picture that only becomes lighter or darker as a whole is a fade, a flash or a flicker.
     patterns = np.abs(changed - changed.mean(axis=1, keepdims=True)).mean(axis=(1, 2))
     starts_s = [piece.start_s for piece in pieces]
-    kept_s = list[float]()
+    true_s = list[float]()
     for cut_s in cuts_s:
         after = bisect_left(starts_s, cut_s)
         is_inner = 0 < after < len(pieces)
         is_between = is_inner and pieces[after].start_s == cut_s == pieces[after - 1].end_s
         if not is_between or patterns[after - 1] > SAME_LEVELS:
-            kept_s.append(cut_s)
+            true_s.append(cut_s)
     if marks_cuts:
-        return kept_s
+        return true_s
     for number, step in enumerate(steps):
         usual = float(np.median(steps[max(0, number - 8) : number + 9]))
         piece = pieces[number]
@@ -527,8 +542,8 @@ def _cuts(
         is_known = any(piece.look_s < cut_s <= following.look_s for cut_s in cuts_s)
         if step > max(OTHER_LEVELS, 3 * usual) and not is_known:
             is_adjacent = following.start_s == piece.end_s
-            kept_s.append(following.start_s if is_adjacent else following.look_s)
-    return sorted(kept_s)
+            true_s.append(following.start_s if is_adjacent else following.look_s)
+    return sorted(true_s)
 
 
 def _is_blank(thumbnail: Pixels) -> bool:

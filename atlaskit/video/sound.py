@@ -1,12 +1,12 @@
 """The sound of a video file, decoded in one pass to 16 kHz mono and cut into chunks.
 
-* Chunks: `Block`, `Chunk`, `cut_at_pauses`. Sound is *silent* if it is so quiet that nothing can be
-  heard, so that it needs no speech model. The mean power of 20 ms is measured, in decibels below
-  full scale (dBFS).
-* Times: `SoundTimer`. The clock of a recording may restart or jump in the middle. The pictures
-  decide where, and by how much (`PyAVReader.joints`). Small errors of the sound's times are
-  corrected.
-* Tracks: `Sound`, which chooses a track and decodes it.
+* Chunks: `Block`, `Chunk`, `cut_at_pauses`. Sound is *silent* if nothing can be heard in it, so
+  that it needs no speech model. It is measured by its mean power over 20 ms, in decibels relative
+  to full scale (dBFS).
+* Times: `SoundTimer`. The clock of a recording may restart or jump in the middle. Such a place is a
+  *joint*; where it is, and by how much the clock jumps, is found in the times of the pictures
+  (`PyAVReader.joints`). Small errors in the times of the sound are corrected.
+* Tracks: `Sound` chooses a sound track and decodes it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ RATE = 16_000
 LONGEST_S = 30.0
 """Longest chunk in seconds, the input of Whisper."""
 FRAME = RATE // 50
-"""Samples over which the power is measured: 20 ms."""
+"""Samples in a frame of 20 ms, over which the power is averaged."""
 SILENT_DB = -60.0
 """Sound that is never louder is silent."""
 LONG_SILENCE_S = 4.0
-"""A longer silence becomes a chunk of its own, since speech models invent words in it."""
+"""A silence of at least this length becomes a chunk of its own, since speech models invent words in
+silence."""
 MARGIN_S = 0.3
-"""Silence that is kept before and after sound."""
+"""Silence that stays with the sound before and after it."""
 QUIET_S = 0.3
 """Length of the quiet place at which a chunk ends."""
 
@@ -59,7 +60,7 @@ class Block(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A piece of the sound that is transcribed at once."""
+    """A piece of the sound that is transcribed in one request."""
 
     first: int
     """Number of its first sample, counted from the start of the file's clock."""
@@ -104,40 +105,45 @@ def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iter
     count = 0
     for block in chain(blocks, [None]):
         is_end = count > 0 and (block is None or block.first != first + count)
-        # Sound that is just as long as a chunk is not cut.
-        while count >= (1 if is_end else longest + FRAME):
+        # Before the end, a chunk is cut only if more sound than fits into one has been read, so
+        # that sound just as long as a chunk is not divided.
+        enough = 1 if is_end else longest + FRAME
+        while count >= enough:
             samples = np.concatenate(parts)
             cut, is_silent = _cut(samples, longest)
             yield Chunk(first, samples[:cut], is_silent)
-            first = first + cut
+            first += cut
             parts = [samples[cut:]]
-            count = count - cut
+            count -= cut
         if block is not None:
-            first, parts = (first, parts) if count else (block.first, [])
+            if count == 0:
+                first = block.first
+                parts = []
             parts.append(block.samples)
             count += len(block.samples)
 
 
 def _cut(samples: Samples, longest: int) -> tuple[int, bool]:
-    """Return where the first chunk of some sound ends, in samples, and whether it is silent."""
+    """Return the length of the first chunk in samples, and whether it is silent."""
     levels = _levels(samples[:longest])
     is_silent = levels <= SILENT_DB
     if is_silent.all():
         return min(len(samples), longest), True
     margin = round(MARGIN_S * RATE / FRAME)
-    long = round(LONG_SILENCE_S * RATE / FRAME)
-    runs = [(start, end) for start, end in _runs(is_silent) if end - start >= long]
-    if runs and runs[0][0] == 0:
-        return (runs[0][1] - margin) * FRAME, True
-    if runs:
-        return (runs[0][0] + margin) * FRAME, False
+    least = round(LONG_SILENCE_S * RATE / FRAME)
+    silences = [(start, end) for start, end in _runs(is_silent) if end - start >= least]
+    if silences:
+        start, end = silences[0]
+        if start == 0:
+            return (end - margin) * FRAME, True
+        return (start + margin) * FRAME, False
     if len(samples) <= longest:
         return len(samples), False
     return _quietest(levels) * FRAME, False
 
 
 def _quietest(levels: NDArray[np.float64]) -> int:
-    """Return the frame to cut at: the middle of the quietest place of the second half."""
+    """Return the frame to cut at: the middle of the quietest QUIET_S in the second half."""
     width = round(QUIET_S * RATE / FRAME)
     begin = len(levels) // 2
     power = np.convolve(10 ** (levels[begin:] / 10), np.ones(width), "valid")
@@ -145,7 +151,7 @@ def _quietest(levels: NDArray[np.float64]) -> int:
 
 
 def _levels(samples: Samples) -> NDArray[np.float64]:
-    """Return the power of each frame in dBFS; the last frame may be shorter."""
+    """Return the mean power of each frame in dBFS; the last frame may be shorter."""
     whole = len(samples) // FRAME * FRAME
     power = np.square(samples[:whole].astype(np.float64)).reshape(-1, FRAME).mean(axis=1)
     if whole < len(samples):
@@ -163,30 +169,32 @@ def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
 TOLERANCE_S = 0.1
 """A smaller error of a time is ignored: the sound continues without a break."""
 OVERLAP_S = 0.5
-"""Sound that overlaps the sound before it by less is left out. If a clock goes back by more, it has
-restarted."""
+"""A frame that overlaps the sound before it by at most this is dropped. If the time goes back
+further, the clock has restarted."""
 NEAR_BYTES = 8_000_000
-"""A joint of the sound is within this many bytes of that of the pictures in the file."""
+"""In the file, the sound has its joint within this many bytes of the joint of the pictures."""
 
 
 class SoundTimer:
-    """Places the frames of one track of sound, in the order of the file.
+    """Gives each frame of a sound track its time, in the order of the file.
 
     Attributes:
-        end_s: When the last frame ends.
+        end_s: When the frame placed last ends; None before the first one.
     """
 
     def __init__(self, joints: Sequence[tuple[int, float]], limit_s: float) -> None:
         """Begin a track.
 
         Args:
-            joints: The byte of the file from which on so many seconds are added to its times.
+            joints: Pairs (byte, seconds): these seconds are added to all times of packets from this
+                byte of the file on, until the next joint.
             limit_s: The end of the video. A time beyond it is wrong.
         """
         self.end_s: float | None = None
         self._joints = list(joints)
         self._limit_s = limit_s
-        self._shift_s = self._lag_s = 0.0
+        self._shift_s = 0.0  # the seconds of the last joint that was passed
+        self._lag_s = 0.0  # further seconds that are added, so that the sound has no breaks
 
     def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
         """Return the start of a frame on the video's clock; None if it repeats earlier sound.
@@ -202,27 +210,30 @@ class SoundTimer:
         return start_s
 
     def _start(self, at_s: float | None, byte: int | None) -> float | None:
+        """Return what `place` returns, and pass joints on the way."""
         expected_s = self.end_s
         if at_s is None:
             return expected_s or 0.0
         if expected_s is None:
             return at_s
-        if self._passes_joint(at_s, expected_s, byte):
-            # If the part before is longer than its pictures, this part is delayed.
+        if self._pass_joint(at_s, expected_s, byte):
+            # If the sound before the joint lasts longer than its pictures, the sound after it is
+            # delayed.
             self._lag_s = max(0.0, expected_s - at_s - self._shift_s)
         start_s = at_s + self._shift_s + self._lag_s
-        off_s = start_s - expected_s
-        if abs(off_s) <= TOLERANCE_S:
+        error_s = start_s - expected_s
+        if abs(error_s) <= TOLERANCE_S:
             return expected_s
-        if off_s < -OVERLAP_S or (off_s > 0 and start_s > self._limit_s):
-            self._lag_s -= off_s
+        if error_s < -OVERLAP_S or (error_s > 0 and start_s > self._limit_s):
+            # The clock has restarted, or jumped beyond the end of the video: go on without a break.
+            self._lag_s -= error_s
             return expected_s
-        if off_s > 0:
+        if error_s > 0:  # a gap
             return start_s
         return None
 
-    def _passes_joint(self, at_s: float, expected_s: float, byte: int | None) -> bool:
-        """Go to the next part of the file if the time of a frame fits that part better."""
+    def _pass_joint(self, at_s: float, expected_s: float, byte: int | None) -> bool:
+        """Pass each joint after which a frame's time fits better; return whether there was one."""
         passed = False
         while self._joints and byte is not None and byte >= self._joints[0][0] - NEAR_BYTES:
             now_s = abs(at_s + self._shift_s + self._lag_s - expected_s)
@@ -236,15 +247,15 @@ class SoundTimer:
 
 
 LONGEST_FILL_S = 10.0
-"""A shorter gap is filled with silence. A longer one separates two blocks."""
+"""A gap of at most this length is filled with silence. A longer one separates two blocks."""
 
 
 @dataclass(frozen=True)
 class Sound:
     """One sound track of a video file.
 
-    Its seconds are those of the file's clock: 0 is the start of the earliest stream, from which the
-    times of a subtitle file count.
+    Times are seconds of the file's clock. Second 0 is the start of the earliest stream, as in a
+    subtitle file.
     """
 
     path: Path
@@ -257,15 +268,14 @@ class Sound:
     joints: Sequence[tuple[int, float]] = ()
     """See `PyAVReader.joints`."""
     number: int | None = None
-    """Which of the sound tracks, from 0; None for the best one."""
+    """Number of the track among the sound tracks, from 0; None to choose by language."""
     language: str | None = None
-    """Of several tracks, the one in this language."""
+    """Language of the wanted track; None for the default track."""
 
     def track(self) -> Track:
-        """Return the track with the number, else the best in the language, else the default one.
+        """Return the track with `number`, else the best one in `language`, else the default one.
 
-        If there is a single track, or no track has a language, the default one is returned whatever
-        the language.
+        `language` is ignored if there is a single track, or if no track has a language.
 
         Raises:
             VideoError: The file has no sound, or one that cannot be decoded.
@@ -348,11 +358,11 @@ class Sound:
                 )
 
     def _opened(self) -> InputContainer:
-        # Here, so that `import atlaskit` stays light.
+        # Imported here, so that `import atlaskit` stays light.
         from atlaskit.video.readers.container import open_container
 
         container, _ = open_container(self.path, is_known=True)
-        if not container.streams.audio:  # in a live recording, it may begin late
+        if not container.streams.audio:  # the sound of a live recording may begin late
             container.close()
             container, _ = open_container(self.path, is_long_probe=True, is_known=True)
         return container
@@ -389,7 +399,7 @@ class _BlockWriter:
     """Resamples frames and makes blocks of them, with silence in short gaps.
 
     Attributes:
-        count: Number of samples so far.
+        count: Number of samples in all blocks so far.
     """
 
     def __init__(self, start_s: float) -> None:
@@ -400,10 +410,10 @@ class _BlockWriter:
         self.count = 0
 
     def write(self, frame: AudioFrame, start_s: float) -> Iterator[Block]:
-        """Yield the blocks that a frame starting at `start_s` of the container's time completes."""
+        """Yield the blocks of a frame that starts at `start_s` in the container's time."""
         import av
 
-        setup = frame.format.name, frame.layout.name, frame.sample_rate
+        setup = (frame.format.name, frame.layout.name, frame.sample_rate)
         if self._next is None or setup != self._setup or abs(start_s - self._heard_s) > 1e-6:
             yield from self.flush()
             yield from self._move_to(round((start_s - self._start_s) * RATE))
@@ -414,19 +424,20 @@ class _BlockWriter:
         yield from self._blocks(frame)
 
     def flush(self) -> Iterator[Block]:
-        """Yield what the resampler still holds."""
+        """Yield the samples that the resampler still holds."""
         if self._setup is not None:
             self._setup = None
             yield from self._blocks(None)
 
     def _move_to(self, first: int) -> Iterator[Block]:
-        """Continue at a sample: fill a short gap with silence, and leave a long one."""
+        """Go to the sample number `first`: fill a short gap with silence, and leave a long one."""
         first = max(first, 0, self._next or 0)
         if self._next is not None and 0 < first - self._next <= LONGEST_FILL_S * RATE:
             yield self._block(np.zeros(first - self._next, np.int16))
         self._next = first
 
     def _blocks(self, frame: AudioFrame | None) -> Iterator[Block]:
+        """Resample a frame, or with None what the resampler still holds."""
         for part in self._resampler.resample(frame):
             if part.samples:
                 yield self._block(np.asarray(part.to_ndarray(), np.int16).reshape(-1))

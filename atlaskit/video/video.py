@@ -1,7 +1,7 @@
-"""`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`, lines.
+"""`Video`: the interface of every video: its duration, frame rate, size, frames and subtitles.
 
-`frame(t)` is the frame that a player shows at second t when it plays the video from its start;
-second 0 is the first frame. Files are decoded by their readers. This module knows nothing about
+`frame(t)` is the frame that a player shows at second t when it plays the video from its start.
+Second 0 is the first frame. Files are decoded by their readers. This module knows nothing about
 grids or agents.
 """
 
@@ -32,10 +32,11 @@ Sampling = Literal["midpoint", "keyframe", "shots"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 LARGEST_SIDE_PX = 16384
+"""The largest width and height of a requested frame."""
 
 
 class Video(ABC):
-    """A video: its facts, and its frames at any time. Safe to use from several threads.
+    """A video: its facts, and its frames at any time. Several threads may use it at once.
 
     Attributes:
         name: A short name for people.
@@ -58,23 +59,23 @@ class Video(ABC):
     is_drawn: ClassVar[bool] = False
     """Whether its frames are drawn on demand, so that none can fail."""
     is_stand_in: ClassVar[bool] = False
-    """Whether its frames only resemble those of the video that its fingerprint names."""
+    """Whether it stands in for the video that has its fingerprint, with frames that may differ."""
 
     _cache: Cache | None = None
 
     @property
     def cache(self) -> Cache:
-        """The cache that it was opened with, or the default one: used where no other is given."""
+        """The cache with which the video was opened, or the default one."""
         return self._cache or default_cache()
 
     @property
     def frames_decoded(self) -> int:
-        """Number of frames decoded so far, including those decoded only to reach others."""
+        """Number of frames decoded so far, including those on the way to a requested frame."""
         return 0
 
     @property
     def decoding_s(self) -> float:
-        """Seconds that were spent on decoding so far; of several threads at once, those of each."""
+        """Seconds spent on decoding so far, summed over all threads."""
         return 0.0
 
     @property
@@ -100,8 +101,8 @@ class Video(ABC):
             InputError: A time is outside the video, or the size is not one.
             FrameError: A frame cannot be decoded.
         """
-        frames = []
         times, (width, height) = self.check_request(times_s, size)
+        frames = []
         for frame in self.try_frames(times, (width, height)):
             if isinstance(frame, FrameError):
                 raise frame
@@ -124,19 +125,19 @@ class Video(ABC):
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
 
-        The second is None if there is none. Decodes nothing. A video whose frames all cost the same
-        treats every time as a keyframe.
+        The second value is None if there is no such keyframe. Nothing is decoded. A video whose
+        frames all cost the same treats every time as a keyframe.
         """
         return time_s, None
 
     def marks(self) -> Marks:
-        """Return the cuts and keyframes that the container marks. Decodes nothing."""
+        """Return the cuts and keyframes that the container marks. Nothing is decoded."""
         return Marks([], None, False)
 
     def frame_times(self) -> NDArray[np.float64] | None:
-        """Return the second at which each frame appears, in order; None if they come evenly.
+        """Return the second at which each frame appears, in order; None if all last equally long.
 
-        Reads the file of a video that has one, and decodes nothing.
+        The file is read if the video has one. Nothing is decoded.
 
         Raises:
             VideoError: The file is missing, or cannot be read.
@@ -147,14 +148,15 @@ class Video(ABC):
     def shots(self) -> Shots:
         """The cuts of the video, and the places that differ from the film around them.
 
-        If its `cache` does not have them, at most `MOST_LOOKS` frames are examined as thumbnails.
+        If `cache` does not have them, a limited number of frames is examined (`find_shots`).
         """
         return shots_of(self, self.cache)
 
     def shots_in(self, intervals: Sequence[tuple[float, float]], cache: Cache) -> Shots:
-        """Return the shots from which the frames of intervals are chosen: see `moments`.
+        """Return the shots from which `moments` chooses the frames of intervals.
 
-        They are those of the whole video. A collection only examines the films that it shows.
+        These are the shots of the whole video. A collection examines only films that the frames of
+        the intervals come from.
 
         Raises:
             FrameError: A frame could not be read this time.
@@ -169,13 +171,14 @@ class Video(ABC):
             end_s: End of the interval, not part of it.
             sampling: "midpoint" takes the midpoint (paper §3.1). "keyframe" takes the keyframe
                 nearest the midpoint, or the midpoint if the interval holds no keyframe: many times
-                cheaper, and up to half a GOP away. "shots" takes, of the shots in the interval, the
-                one that is least like the film around it, and a keyframe where nothing differs.
+                cheaper, and up to half a group of pictures away. "shots" takes, of the shots in the
+                interval, the one that differs most from the film around it; where nothing differs,
+                it does as "keyframe".
 
         Raises:
             InputError: `sampling` is none of these.
-            FrameError: The keyframes of the file cannot be searched; or a frame could not be read
-                this time. One that can never be decoded is passed over.
+            FrameError: The keyframes of the file cannot be searched, or a frame could not be read
+                this time. With "shots", frames that can never be decoded are skipped.
         """
         return self.moments([(start_s, end_s)], sampling)[0]
 
@@ -189,8 +192,8 @@ class Video(ABC):
 
         Args:
             intervals: (start, end) of each, in seconds.
-            sampling: The rule. Only "shots" decodes anything, once for a video: see `shots`.
-            cache: Where the shots are cached; None for its own.
+            sampling: The rule. Only "shots" decodes frames, once for each video: see `shots`.
+            cache: Where the shots are cached; None for the video's `cache`.
 
         Raises:
             InputError: `sampling` is unknown.
@@ -200,7 +203,9 @@ class Video(ABC):
             raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {sampling!r}.")
         if sampling == "midpoint":
             return [(start_s + end_s) / 2 for start_s, end_s in intervals]
-        shots = shots_of(self, cache or self.cache) if sampling == "shots" else Shots(())
+        shots = Shots(())
+        if sampling == "shots":
+            shots = shots_of(self, cache or self.cache)
         found_s = []
         for start_s, end_s in intervals:
             place_s = shots.moment(start_s, end_s)
@@ -220,9 +225,10 @@ class Video(ABC):
         """Return one of the sound tracks of the video's file. Nothing is decoded yet.
 
         Args:
-            audio_track: Its number among the sound tracks, from 0. None: by language, or the track
-                that the file marks as the default one.
-            language: Of several tracks, the one in this language, by ISO 639 code or English name.
+            audio_track: The number of the track among the sound tracks, from 0; None to choose by
+                language.
+            language: The language of the wanted track, as an ISO 639 code or an English name; None
+                for the track that the file marks as the default one.
 
         Raises:
             VideoError: The video is not one file, or has no sound.
@@ -235,7 +241,7 @@ class Video(ABC):
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the video whose file has the frame at a time, and the second in that video.
 
-        That is the video itself, or one of the parts of a playlist.
+        The video is this one, or a part of this playlist.
         """
         return self, time_s
 

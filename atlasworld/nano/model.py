@@ -1,4 +1,7 @@
-"""`NANO`: the weights of nano, its preset, and what it was not taught: its entry point."""
+"""`NANO`, the entry point of the model nano: its weights and its preset.
+
+`caution` warns of videos and questions for which nano was not trained.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from atlaskit.video.video import Video
 from atlasworld.nano.words import request
 
 MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
-"""Fingerprints of the videos of a world: they come from its script, not from a file."""
+"""The fingerprint of a world's video, which is made from the script, not from a file."""
 OTHER_VIDEO = (
     "knows only AtlasWorlds, the videos of `aw.world`, and this video is none, or a file of one "
     "that was opened by its path: of another video, its answers mean nothing. Name another model."
@@ -24,16 +27,23 @@ SEVERAL = (
 
 
 def is_world(video: Video) -> bool:
-    """Return whether a video is that of a world. A playlist is one if all its videos are."""
+    """Return whether a video shows a world; a playlist does if all its videos do."""
     if isinstance(video, Playlist):
         return all(map(is_world, video.parts))
     return MARK.fullmatch(video.fingerprint) is not None
 
 
 def caution(video: Video, question: Question) -> str:
-    """Return a warning if nano was not taught such a video or question, else ""."""
-    faults = {OTHER_VIDEO: not is_world(video), SEVERAL: question.several}
-    return " It ".join(filter(faults.get, faults))
+    """Return a warning if nano was not trained for such a video or question, else "".
+
+    The subject of its first sentence, the name of the model, is left out.
+    """
+    faults = list[str]()
+    if not is_world(video):
+        faults.append(OTHER_VIDEO)
+    if question.several:
+        faults.append(SEVERAL)
+    return " It ".join(faults)
 
 
 PRESET = Preset(
@@ -51,9 +61,13 @@ PRESET = Preset(
     words=request,
     caution=caution,
 )
-"""nano was trained on this grid of square cells alone, and has tokens of its own that span what a
-JSON schema fixes and what it leaves open ('{"search_task":"Find'). Pillow prepared the images that
-it was trained on. Its prompts have no place for the hints of scouts, which therefore only rank the
-frontier."""
+"""The settings that nano was trained for.
+
+* Its grid is this one of square cells.
+* It has tokens that span what a JSON schema fixes and what it leaves open, such as
+  '{"search_task":"Find', so the grammar must not force tokens (`no_forcing`).
+* Pillow, not torchvision, prepared the images of its training.
+* Its prompts have no place for the hints of scouts, which therefore only rank the frontier.
+"""
 WEIGHTS = Path(__file__).parent / "weights"
 NANO = Shipped(WEIGHTS, PRESET)

@@ -1,11 +1,10 @@
-"""The JSON schemas that nano was taught to fill; the fields are those that a search reads.
+"""The JSON schemas that nano was trained to fill; a search reads their fields.
 
 Names, fields and docstrings of the answers are part of the schemas, and so of the keys of replies.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
@@ -25,9 +24,10 @@ from atlaskit.models.protocol import ParametricSchema, among
 
 LONGEST_TEXT = 600
 """Characters of free text in a reply; the rest is cut."""
-MOST_ITEMS, MOST_CITED = 8, 64
-"""Items in one list; labels or cells cited in one list."""
-
+MOST_ITEMS = 8
+"""Items in one list."""
+MOST_CITED = 64
+"""Labels or cells that one list cites."""
 
 _Cut = BeforeValidator(lambda text: text[:LONGEST_TEXT] if isinstance(text, str) else text)
 Text = Annotated[str, _Cut, Field(max_length=LONGEST_TEXT)]
@@ -49,7 +49,8 @@ class PlanAnswer(TaskAnswer):
 
 def probe_schema(open_cells: tuple[int, ...], top: int) -> ParametricSchema:
     """Return the schema of a probe: none to `top` of the open cells, each with a score."""
-    return ParametricSchema(_probe_shape(min(top, len(open_cells))), (("cells", open_cells),))
+    shape = _probe_shape(min(top, len(open_cells)))
+    return ParametricSchema(shape, (("cells", open_cells),))
 
 
 @cached_shape
@@ -68,8 +69,8 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
         "mark": legal["mark_promising"],
         "add": legal["add_to_scratchpad"],
     }
-    values = tuple(filter(itemgetter(1), cells.items()))
-    names = list(dict(values))
+    values = tuple((name, legal_cells) for name, legal_cells in cells.items() if legal_cells)
+    names = [name for name, _ in values]
     if "backtrack" in legal:
         names.append("backtrack")
     return ParametricSchema(_step_shape((*names, "finished")), values)
@@ -104,7 +105,14 @@ def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
 def review_schema(
     n_choices: int, duration_s: float, labels: tuple[str, ...], open_cells: tuple[int, ...]
 ) -> ParametricSchema:
-    """Return the schema of a review: each choice weighed, and final decision or continue."""
+    """Return the schema of a review: each choice weighed, then a final decision or another round.
+
+    Args:
+        n_choices: Number of choices of the question; 0 without choices.
+        duration_s: Duration of the video in seconds.
+        labels: Labels of the evidence, which the review may cite.
+        open_cells: Cells of the root grid that can be searched next.
+    """
     values: tuple[tuple[str, tuple[Any, ...]], ...] = (("labels", labels),)
     if open_cells:
         values = (*values, ("cells", open_cells))
@@ -113,7 +121,8 @@ def review_schema(
 
 @cached_shape
 def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[BaseModel]:
-    label, cited = among("labels"), several(among("labels"), 0, MOST_CITED)
+    label = among("labels")
+    cited = several(label, 0, MOST_CITED)
     second = Annotated[float, Field(ge=0, le=duration_s)]
     intervals = several(reply_model("Interval", start_s=second, end_s=second), 0, 4)
     explore = {"explore": several(among("cells"), 0, MOST_ITEMS)} if can_explore else {}
@@ -125,14 +134,23 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
     if n_choices:
         choice = reply_model("WeighedForNow", choice=one_of(tuple(range(n_choices))), **weighed)
         choices = {"choices": several(choice, n_choices, n_choices)}
-    erase, conclusion = several(label, 0, MOST_ITEMS), Union[decide, go_on]
     return reply_model(
-        "ReviewAnswer", reasoning=Text, **choices, erase=erase, conclusion=conclusion
+        "ReviewAnswer",
+        reasoning=Text,
+        **choices,
+        erase=several(label, 0, MOST_ITEMS),
+        conclusion=Union[decide, go_on],
     )
 
 
 def decision_schema(question: Question, duration_s: float, frames: Any) -> ParametricSchema:
-    """Return the schema of a decision, with the labels or cells that it may cite as `frames`."""
+    """Return the schema of a decision.
+
+    Args:
+        question: The question, whose kind determines the form of the answer.
+        duration_s: Duration of the video in seconds.
+        frames: The labels or cells that the decision may cite.
+    """
     shape = _decision_shape(
         question.kind, len(question.choices), duration_s, bool(frames), question.several
     )

@@ -1,7 +1,7 @@
-"""The prompts that nano was taught: the calls of Video-RLM in the words of its lessons.
+"""The prompts that nano was trained on, for the calls of Video-RLM.
 
-A snapshot of 2026: the words for other models may change, these do not. The preset of nano names
-this module, and the recipe that trains nano makes its lessons with it. The texts are in
+They are frozen, while the prompts for other models may change. The preset of nano names this
+module, and the recipe that trains nano makes its training data with it. The texts are in
 `words.toml`.
 """
 
@@ -39,7 +39,11 @@ TEXTS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "words.toml").rea
 
 
 def request(call: Call) -> Request:
-    """Return the request of a call of Video-RLM, in the words that nano was taught (paper §3.2)."""
+    """Return the request of a call of Video-RLM, with nano's prompts (paper §3.2).
+
+    Raises:
+        InputError: nano was not trained for such a call.
+    """
     if isinstance(call, StepCall):
         messages = call.conversation(_opening, _result)
         return Request(
@@ -105,7 +109,7 @@ def request(call: Call) -> Request:
 
 
 def say(name: str, **facts: Any) -> str:
-    """Return one of the texts, with facts in it."""
+    """Return a text of `words.toml`, with facts in its placeholders."""
     return str(TEXTS[name].format(**facts))
 
 
@@ -216,7 +220,7 @@ def _sheet(seen: Observation) -> tuple[str | Image, ...]:
 
 
 def listed_lines(seen: Observation) -> dict[int, list[Line]]:
-    """Return the subtitle lines that a prompt lists, by cell: all, or none if they are too many."""
+    """Return the subtitle lines that a prompt lists, by cell: all, or {} if they are too long."""
     lines = seen.lines_by_cell()
     quotes = map(quote_line, chain.from_iterable(lines.values()))
     characters = sum(map(len, quotes))
@@ -260,7 +264,7 @@ def opened_cells_text(cells: Collection[int]) -> str:
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
-    """Return the eight longest gaps between the evidence, in order of time; "" if none are."""
+    """Return rows about the eight longest gaps between the evidence, by time; "" if none."""
     rows = list[str]()
     longest = sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8]
     for gap in sorted(longest, key=lambda gap: gap.start_s):

@@ -15,11 +15,11 @@ from atlasworld.oracle.perception import Perception, Replies, describe
 from atlasworld.timeline import WorldEvent
 
 QUOTED = re.compile(r"“([^”]+)”")
-"""A line that somebody says, in a question."""
+"""A spoken line that a question quotes."""
 
 
 def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
-    """Return the quoted line of a question as a query, or else each choice that is not a number.
+    """Return the lines that the question quotes as queries, or else the choices in words.
 
     The queries use nothing but the words of the question. A query that the oracle overlooks is left
     out. If none is left, the question itself is the query.
@@ -33,11 +33,11 @@ def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
 
 
 def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, Any]:
-    """Return 3 for a row that describes a wanted event, 2 for one that shares words with the text.
+    """Rate each row: 3 if it describes a wanted event, 2 if it shares words with the question.
 
-    The oracle knows of each frame only what its row says. A confused oracle swaps high and low.
+    The oracle knows of each frame only what its row says. A confused oracle swaps 1 and 3.
     """
-    relevance = []
+    relevance = list[dict[str, int]]()
     for frame, row in enumerate(call.rows):
         if words_found(perception, call.question, row):
             rating = 3
@@ -53,7 +53,7 @@ def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, An
 
 
 def _shared(perception: Perception, question: Question, row: str) -> int:
-    """Return 2 if a row describes the place or an object's shape in the question, else 1."""
+    """Return 2 if a row describes a scene or a shape that the question names, else 1."""
     text = question.text
     for scene in perception.world.script.scenes:
         if scene.name in row and scene.place in text and scene.light in text:
@@ -65,13 +65,13 @@ def _shared(perception: Perception, question: Question, row: str) -> int:
 
 
 def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
-    """Return full certainty if the rows describe all wanted events, else the widest segments.
+    """Return full certainty if the rows describe all wanted events, else the longest segments.
 
     The oracle does not know where the missing events are, so it looks where it has seen least. A
     confused oracle believes that it has found a missing event.
     """
     question = call.question
-    targets = perception.targets(call.question)
+    targets = perception.targets(question)
     found = words_found(perception, question, call.rows)
     chances = perception.chances
     missing = list[WorldEvent]()
@@ -85,14 +85,16 @@ def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
     }
     if not missing:
         return {**reply, "judgement": {"sure": 3}}
-    spans = list(enumerate(call.segments))
-    widest = sorted(spans, key=lambda each: (each[1][0] - each[1][1], each[0]))[: call.most]
-    look = [{"segment": number, "look_for": question.text[:200]} for number, _ in sorted(widest)]
+    by_length = list[tuple[float, int]]()
+    for number, (start, end) in enumerate(call.segments):
+        by_length.append((start - end, number))
+    longest = [number for _, number in sorted(by_length)[: call.most]]
+    look = [{"segment": number, "look_for": question.text[:200]} for number in sorted(longest)]
     return {**reply, "judgement": {"sure": 2 if found else 1, "look": look}}
 
 
 def pick_reply(perception: Perception, call: PickCall) -> dict[str, Any]:
-    """Return a cell that shows an event taken for a wanted one; the middle cell if none does."""
+    """Return a cell whose event the oracle takes for a wanted one; the middle cell if none has."""
     targets = perception.targets(call.question)
     recognised = perception.recognised(call.question, call.view, call.cells, targets)
     if not recognised:

@@ -1,9 +1,12 @@
-"""The oracle as a controller's worker, which looks closely, reads captions and describes sheets.
+"""The oracle's replies as a controller's worker, which inspects frames and reads captions.
 
-Also what several systems share: which events a text describes, and which events views show. A
-worker knows only what its call shows. It recognises a question only if the query contains the text
-of one of the world's questions. A controller uses the words of its question, the outcomes so far
-and the sheets that it sees; it does not know where anything is.
+A controller is a model that calls tools; its workers carry them out. A worker knows only what its
+call shows, and recognises a question only if the query contains the text of one of the world's
+questions. A controller knows only its question, the outcomes so far and the sheets that it sees,
+not where anything is.
+
+The replies to several methods share the other functions here: which events a text describes, and
+which events views show.
 """
 
 from __future__ import annotations
@@ -22,24 +25,28 @@ from atlasworld.oracle.perception import Perception, Replies, describe, describe
 from atlasworld.timeline import Scene, WorldEvent, by_id
 
 ABOUT_MANY = ("how many times", "appears first", "summarise")
-"""Words of questions whose answer no single moment holds."""
+"""Words of questions that no single moment answers."""
 CLIPS_BESIDE = 12
-"""Clips after an object, or before it, among which to look for the next one."""
+"""Clips to search after, or before, the clip of an object for the next object."""
 
 
 def is_about_many(question: Question) -> bool:
-    """Return whether a question's words say that moments must be counted, ordered or summed up."""
+    """Return whether a question asks to count, order or summarise moments, by its words."""
     return any(words in question.text.lower() for words in ABOUT_MANY)
 
 
 def bearing_rows(
     perception: Perception, question: Question, rows: Mapping[int, str]
 ) -> dict[int, str]:
-    """Return the rows that hold a wanted event, or the scene or line asked about, by number."""
+    """Return the rows that bear on a question, by number.
+
+    They describe a wanted event, or contain the scene or the spoken line that the question names.
+    """
     script = perception.world.script
     named = {scene.name for scene in script.scenes if is_scene_of(question, scene)}
     named |= {line.text for line in script.lines if line.text in question.text}
-    # In ten hours there are thousands of rows and of lines; most rows hold nothing wanted.
+    # Ten hours have thousands of rows. If all of them together describe no wanted event, they need
+    # not be read one by one.
     has_wanted = bool(words_found(perception, question, "\n".join(rows.values())))
     bearing = dict[int, str]()
     for number, row in rows.items():
@@ -62,17 +69,19 @@ def described_in(perception: Perception, text: str) -> list[WorldEvent]:
 def seen_in(
     perception: Perception, question: Question, views: Iterable[View]
 ) -> dict[str, list[Any]]:
-    """Return the events that views show and that pass for wanted ones, by id."""
+    """Return the events in views that the oracle takes for wanted ones: cells by event id.
+
+    The cells are those of the last view that shows the event.
+    """
     seen: dict[str, list[Any]] = {}
+    targets = perception.targets(question)
     for view in views:
-        seen |= perception.recognised(
-            question, view, range(view.grid.size), perception.targets(question)
-        )
+        seen |= perception.recognised(question, view, range(view.grid.size), targets)
     return seen
 
 
 def seen_on(perception: Perception, question: Question, sheet: Sheet) -> dict[str, list[str]]:
-    """Return the labels of single frames that show what passes for a wanted event, by its id."""
+    """Return the events in evidence that the oracle takes for wanted ones: labels by event id."""
     seen: dict[str, list[str]] = {}
     wanted = by_id(perception.targets(question))
     for item in sheet.scratchpad:
@@ -100,18 +109,18 @@ def in_order(perception: Perception, ids: Iterable[str]) -> list[WorldEvent]:
 
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
-    """Return what the captions of many clips tell about a question."""
+    """Return the answer that the captions of many clips give to a question."""
     question = _question_in(perception, call.query)
     ids = words_found(perception, question, call.captions) if question else {}
     return {"answer": _answer(perception, question, ids), "found": bool(ids)}
 
 
 def inspect_reply(perception: Perception, call: InspectCall) -> dict[str, Any]:
-    """Return what the frames of some stretches tell about a question."""
+    """Return the answer that the frames of some stretches give to a question."""
     question = _question_in(perception, call.query)
     ids = seen(perception, question, call.views) if question else {}
     answer = _answer(perception, question, ids)
-    if call.tells == "found":
+    if call.judgement == "found":
         return {"answer": answer, "found": bool(ids)}
     return {"answer": answer, "confidence": 0.9 if ids else 0.1}
 
@@ -119,7 +128,7 @@ def inspect_reply(perception: Perception, call: InspectCall) -> dict[str, Any]:
 def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]:
     """Return a sentence on what sheets show, without knowledge of the question.
 
-    One sentence holds no more than a few events, spread over those that are noticed.
+    The sentence names at most MAX_SUBJECTS of the noticed events, evenly spread over them.
     """
     noticed = dict[str, WorldEvent]()
     for view in call.views:
@@ -135,12 +144,11 @@ def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]
 def seen(
     perception: Perception, question: Question, views: Sequence[View]
 ) -> dict[str, list[float]]:
-    """Return when frames show what the oracle takes for wanted events: seconds by event id."""
+    """Return the events in views that the oracle takes for wanted ones: seconds by event id."""
     times_s: dict[str, list[float]] = {}
+    targets = perception.targets(question)
     for view in views:
-        recognised = perception.recognised(
-            question, view, range(view.grid.size), perception.targets(question)
-        )
+        recognised = perception.recognised(question, view, range(view.grid.size), targets)
         for id, cells in recognised.items():
             for cell in cells:
                 times_s.setdefault(id, []).append(view.moments[cell])
@@ -159,9 +167,9 @@ def in_words(perception: Perception, question: Question, ids: Sequence[str]) -> 
 
 
 def is_settled(perception: Perception, question: Question, found: Sequence[str]) -> bool:
-    """Return whether the found events settle a question that one moment answers.
+    """Return whether the found events suffice to answer a question that one moment answers.
 
-    That takes the deciding event, and its neighbour if the question names one.
+    They must include the deciding event, and its neighbour if the question names one.
     """
     targets: list[WorldEvent] = perception.targets(question)
     needed = targets[:2] if "appears right " in question.text else targets[:1]
@@ -169,7 +177,7 @@ def is_settled(perception: Perception, question: Question, found: Sequence[str])
 
 
 def beside_of(question: Question, clip: int) -> list[int]:
-    """Return the clips after one, or before it, nearest first, if the question asks so."""
+    """Return the clips after or before a clip, as the question asks, nearest first; else []."""
     if "appears right after " in question.text:
         return list(range(clip + 1, clip + CLIPS_BESIDE + 1))
     if "appears right before " in question.text:
@@ -190,7 +198,7 @@ def notes_of(call: ControllerCall) -> str:
 
 
 def action(thought: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """Return a turn."""
+    """Return a controller's turn: a thought and an action with its arguments."""
     return {"thought": thought[:LONGEST_TEXT], "action": {"action": name, **arguments}}
 
 

@@ -52,7 +52,7 @@ def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, An
 
 
 def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
-    """Return the description of a scene: what its clips' records tell, and what its frames show."""
+    """Return the description of a scene, from its clips' records and its frames."""
     text = "\n".join(call.rows)
     known = by_id([*described_in(perception, text), *noticed_events(perception, call.view)])
     caption = f"{scenes_shown(perception, call.view)} {sentences(perception, known)}"
@@ -65,7 +65,10 @@ def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
 
 
 def characters_reply(perception: Perception, call: CharactersCall) -> dict[str, Any]:
-    """Return the pairs that share shape and colour; a confused oracle errs on equal shapes."""
+    """Return the pairs with the same shape and colour.
+
+    A confused oracle errs on pairs with the same shape.
+    """
     chances = perception.chances
     pairs = list[dict[str, int]]()
     for first, one in enumerate(call.first):
@@ -103,13 +106,15 @@ def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
 
 
 def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
-    """Return the named scenes that describe wanted events, or else the others, and the scope."""
+    """Return the scenes whose text describes wanted events, then others, and the scope."""
     rows = call.scenes
     with_events = list[int]()
     others = list[int]()
     for number, row in rows.items():
-        found = words_found(perception, call.question, row)
-        (with_events if found else others).append(number)
+        if words_found(perception, call.question, row):
+            with_events.append(number)
+        else:
+            others.append(number)
     is_global = is_about_many(call.question) != perception.chances.confuses(call.question, "scope")
     return {
         "reasoning": (
@@ -121,7 +126,7 @@ def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
 
 
 def goal_reply(perception: Perception, call: GoalCall) -> dict[str, Any]:
-    """Return the question itself as a goal, for one scene and for all."""
+    """Return the goals for one scene and for all scenes, both worded with the question itself."""
     in_one = f"What in this scene bears on: {call.question.text}"
     in_all = f"What of all these scenes bears on: {call.question.text}"
     return {"local_question": in_one[:LONGEST_TEXT], "global_question": in_all[:LONGEST_TEXT]}

@@ -1,7 +1,8 @@
 """`Perception`: which wanted events the oracle recognises in a view, a cell, a frame or evidence.
 
-Also its random errors (`Chances`), the answers that it gives from the events that it has found, and
-its estimated usage.
+Wanted events are those of the world's script that hold the evidence for a question. `Chances`
+decides the oracle's random errors, `decision_reply` answers from the events that were found, and
+`estimated_usage` estimates the usage of a call.
 """
 
 from __future__ import annotations
@@ -45,18 +46,25 @@ class Chances:
     confuse: float
     seed: int
 
-    def draw(self, question: Question | None, *matter: Any) -> float:
-        """Return a number in [0, 1) for a matter to decide; `question` is None for a caption."""
-        text = canonical_json([self.seed, self.world, question.text if question else None, *matter])
+    def draw(self, question: Question | None, *decision: Any) -> float:
+        """Return the random number in [0, 1) of a decision.
+
+        Args:
+            question: The question that the decision is about; None if it is about none, as a
+                caption is.
+            *decision: JSON values that identify the decision, such as its kind and an event's id.
+        """
+        asked = question.text if question else None
+        text = canonical_json([self.seed, self.world, asked, *decision])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
-    def misses(self, question: Question | None, *matter: Any) -> bool:
-        """Return whether the oracle overlooks something."""
-        return self.draw(question, *matter) < self.miss
+    def misses(self, question: Question | None, *decision: Any) -> bool:
+        """Return whether the oracle overlooks something; see `draw`."""
+        return self.draw(question, *decision) < self.miss
 
-    def confuses(self, question: Question, *matter: Any) -> bool:
-        """Return whether the oracle mistakes or misjudges something."""
-        return self.draw(question, *matter) < self.confuse
+    def confuses(self, question: Question, *decision: Any) -> bool:
+        """Return whether the oracle mistakes or misjudges something; see `draw`."""
+        return self.draw(question, *decision) < self.confuse
 
 
 class HasInterval(Protocol):
@@ -95,11 +103,17 @@ class Perception:
         return [event for event in self.targets(question) if not is_in_evidence(event, pad)]
 
     def is_content(self, question: Question, missing: Iterable[WorldEvent]) -> bool:
-        """Return whether no event is missing, or the oracle wrongly believes so of each."""
+        """Return whether the oracle is content with the evidence.
+
+        It is if no event is missing, or if it wrongly takes each missing event for found.
+        """
         return all(self.chances.confuses(question, "review", event.id) for event in missing)
 
     def evidence(self, question: Question, pad: Scratchpad) -> dict[str, list[str]]:
-        """Return the labels of each wanted event's evidence, by event id, in order of time."""
+        """Return the labels of the frames that show each wanted event, by event id.
+
+        The events are in order of time; those without a frame are left out.
+        """
         events = sorted(self.targets(question), key=lambda event: event.start_s)
         labels = dict[str, list[str]]()
         for event in events:
@@ -120,11 +134,10 @@ class Perception:
 
         Args:
             question: The question.
-            view: The view it looks at.
-            cells: Indices of the cells it looks at.
+            view: The view that the oracle looks at.
+            cells: Indices of the cells that it looks at.
             missing: The wanted events that are not in the evidence yet.
-            pad: Evidence so far. An event that was mistaken for a wanted one, and is in it, does
-                not count again.
+            pad: Evidence so far. Events in it are not recognised again.
 
         Returns:
             Cells in order, by event id; an id may belong to an event mistaken for a wanted one.
@@ -133,28 +146,32 @@ class Perception:
         grid = view.grid
         moments = view.moments
         targets = self.targets(question)
-        is_wanting = bool(missing) or self.is_absent(question)
+        is_searching = bool(missing) or self.is_absent(question)
         for cell in cells:
             event = self.world.script.event_at(moments[cell])
-            if event is None or not is_wanting or is_in_evidence(event, pad):
+            if event is None or not is_searching or is_in_evidence(event, pad):
                 continue
-            matter = event.id, grid.start_s, grid.end_s
+            decision = event.id, grid.start_s, grid.end_s
             if event not in targets:
-                is_recognised = self.chances.confuses(question, "confuse", *matter)
+                is_recognised = self.chances.confuses(question, "confuse", *decision)
+            elif event in missing:
+                is_recognised = not self.chances.misses(question, "miss", *decision)
             else:
-                is_recognised = event in missing and not self.chances.misses(
-                    question, "miss", *matter
-                )
+                is_recognised = False
             if is_recognised:
                 recognised.setdefault(event.id, []).append(cell)
         return recognised
 
     def promise(self, question: Question, cell: Cell, missing: Iterable[WorldEvent]) -> float:
-        """Return the largest share, in [0, 1], of a missing event that it suspects in a cell."""
+        """Return how promising a cell looks, in [0, 1].
+
+        That is the largest share of a missing event that lies in the cell, of those that the oracle
+        does not overlook.
+        """
         largest = 0.0
         for event in missing:
-            matter = event.id, cell.start_s, cell.end_s
-            if share(event, cell) and not self.chances.misses(question, "miss region", *matter):
+            decision = event.id, cell.start_s, cell.end_s
+            if share(event, cell) and not self.chances.misses(question, "miss region", *decision):
                 largest = max(largest, share(event, cell))
         return largest
 
@@ -196,7 +213,7 @@ def shows_any(events: Iterable[WorldEvent], time_s: float) -> bool:
 
 
 def picked_cells(question: Question, cells: Sequence[int]) -> list[int]:
-    """Return the cells of an event to cite: its first and last for "when", else the middle one."""
+    """Return the cells to cite for an event: the first and last for "when", else the middle one."""
     if question.kind == "when":
         return list(dict.fromkeys((cells[0], cells[-1])))
     return [cells[len(cells) // 2]]
@@ -279,7 +296,7 @@ def decision_reply(
 
 
 def answer_from(perception: Perception, question: Question, found: Mapping[str, Any]) -> Answered:
-    """Return the answer that the found events give: the true one if they settle it, or a guess."""
+    """Return the answer that the found events give: the true one if they suffice, or a guess."""
     truth = perception.truth(question)
     targets = perception.targets(question)
     shown = [event for event in targets if event.id in found]
@@ -311,7 +328,7 @@ def _true_answer(question: Question, truth: Question) -> Answered:
     if truth.kind == "choice" and question.kind != "choice":
         truth = truth.without_choices()
     assert truth.answer is not None
-    if question.choices == truth.choices:  # two of them may be equal
+    if question.choices == truth.choices:  # the index itself, since two choices may be equal
         return truth.answer
     if question.choices:
         return question.choices.index(truth.in_words(truth.answer))

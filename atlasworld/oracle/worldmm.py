@@ -25,13 +25,14 @@ from atlasworld.oracle.perception import Perception, Replies, describe
 from atlasworld.timeline import by_id
 
 ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")
-"""Where it looks for an answer that one moment holds, until it has it."""
+"""The searches of a question that one moment answers, in order: a tool, and the level if any."""
 ABOUT_ALL = ("episodic 10 min", "episodic 3 min", "episodic 30 s", "episodic 10 s", "semantic")
-"""Where it looks for what must be counted, ordered or summed up: the course of events first."""
+"""The searches of a question that asks to count, order or summarise: the longest summaries first.
+"""
 
 
 def summary_reply(perception: Perception, call: SummaryCall) -> dict[str, Any]:
-    """Return the events that the parts describe, in order, as far as they are not overlooked."""
+    """Return the events that the parts describe, in order of time, without those overlooked."""
     text = "\n".join(call.rows)
     known = set[str]()
     for event in described_in(perception, text):
@@ -57,8 +58,11 @@ def facts_reply(perception: Perception, call: FactsCall) -> dict[str, Any]:
 
 
 def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str, Any]:
-    """Return the earlier facts that say nothing beyond a newer one, unless it is confused."""
-    replaced = []
+    """Return the earlier facts that say nothing beyond a newer one.
+
+    A confused oracle takes another fact about the same object for such a newer one.
+    """
+    replaced = list[dict[str, int]]()
     for number, earlier in enumerate(call.earlier):
         said = by_id(described_in(perception, earlier)).keys()
         for place, newer in enumerate(call.newer):
@@ -73,10 +77,9 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
 
 
 def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
-    """Return the next search, by the kind of question and by what was found so far."""
+    """Return the next search, or the end once all wanted events or all searches are done."""
     question = call.question
-    notes = notes_of(call)
-    found = words_found(perception, question, notes)
+    found = words_found(perception, question, notes_of(call))
     for turn in call.turns:
         found |= seen_in(perception, question, turn.outcome.views)
     plan = ABOUT_ALL if is_about_many(question) else ABOUT_ONE

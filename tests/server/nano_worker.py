@@ -5,8 +5,6 @@
 Prints its measurements as one line of JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

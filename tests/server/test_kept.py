@@ -1,7 +1,5 @@
 """A real vLLM server that `atlaskit ask` keeps for the next question, and that stops by itself."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

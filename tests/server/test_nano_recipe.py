@@ -1,7 +1,5 @@
 """nano's training code: numbers, a toy model, resuming, and the lock on a folder."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,11 +1,12 @@
 """The calls that agents make, and their prompts.
 
-A call is a frozen dataclass of facts. Its `request()` returns the messages, made of those facts,
-and the schema of the answer. Oracles and teachers read the facts instead of the messages.
-A model that was trained on other prompts for the same facts gets those: see `run.request_for`.
+A call is a frozen dataclass of facts. Its `request()` returns the messages, made from these facts,
+and the schema of the answer. Oracles (scripted models) and teachers (which write training data)
+read the facts in place of the messages. A model that was trained on other prompts for the same
+facts gets its own prompts: see `run.request_for`.
 
-Each prompt is ordered for the server's prefix cache: fixed text, the image, fixed text, then what
-varies between calls.
+Each prompt is ordered for the server's prefix cache: fixed text, the image, fixed text, then the
+facts that vary between calls.
 """
 
 from atlaskit.agents.prompts.looks import LookCall, PlanCall, VerdictCall

@@ -1,7 +1,7 @@
 """The calls of a search by looks: plan, look, verdict.
 
-A look shows some stretches of the video, each as one sheet; the cells of all its sheets are
-numbered in one row, so that a number names one frame.
+A look shows some stretches of the video, each on a sheet (a grid of frames). The cells of all its
+sheets are numbered consecutively, so that a number names one frame.
 """
 
 from __future__ import annotations
@@ -104,41 +104,42 @@ SETTLED = {
     "all": "The answer depends on all such moments.",
 }
 MOST_NOTES = 48
-"""The most notes in a prompt: the newest ones, and first those of looks that kept evidence."""
+"""The most notes in a prompt. Notes of looks that kept evidence go before others, and new ones
+before old ones."""
 MOST_SEEN = 24
-"""Stretches that a prompt lists as seen or unseen."""
+"""The most stretches that a prompt lists as seen or unseen."""
 
 
 class Note(NamedTuple):
     """The note of a look for later looks."""
 
     spans_s: tuple[Span, ...]
-    """The stretches that it saw."""
+    """The stretches that the look showed."""
     step_s: float
-    """The coarsest step at which it saw them."""
+    """The coarsest step at which they were shown, in seconds."""
     text: str
     has_kept: bool
-    """Whether it kept frames."""
+    """Whether the look kept frames as evidence."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """The facts at one moment of the search, which every call is given."""
+    """The facts at one moment of the search, which looks and verdicts are given."""
 
     search_task: str
     duration_s: float
     scratchpad: Scratchpad
     notes: tuple[Note, ...]
     seen: Seen
-    """How finely each part was seen; the coarsest step is that of the sheet of the whole."""
+    """How finely each part was seen; the coarsest step is that of the sheet of the whole video."""
     root: Span
     """The interval that is searched."""
     grain_s: float
-    """The step at which the whole is searched."""
+    """The step at which the whole interval is searched, in seconds."""
     settled_by: str = "all"
-    """Which of the moments settle the answer, as the plan says."""
+    """Which of the matching moments settle the answer, as the plan says."""
     coming_s: tuple[Span, ...] = ()
-    """The stretches that other looks show now, and those that wait to be shown."""
+    """The stretches that other looks of the round show, and those that wait to be shown."""
     earlier: str = ""
     """The findings of earlier runs about the video, as text."""
 
@@ -177,7 +178,7 @@ class Known:
 
 
 def _spans_text(spans: Sequence[Span]) -> str:
-    """Return stretches in seconds, in order of time; of many, the longest."""
+    """Return stretches in seconds, in order of time; of more than MOST_SEEN, the longest."""
     longest = sorted(spans, key=lambda span: span[0] - span[1])[:MOST_SEEN]
     text = ", ".join(f"{seconds(a)}–{seconds(b)} s" for a, b in sorted(longest))
     if len(spans) > MOST_SEEN:
@@ -197,7 +198,7 @@ def kept_text(scratchpad: Scratchpad) -> str:
 
 
 def notes_text(notes: Sequence[Note]) -> str:
-    """Return the notes of looks, in the order in which they were made."""
+    """Return the notes of looks, in the order in which the looks were made."""
     if not notes:
         return "There are no notes yet."
     places = sorted(range(len(notes)), key=lambda place: (not notes[place].has_kept, -place))
@@ -226,9 +227,9 @@ def _sheet_text(view: View) -> str:
 
 
 def _shown(sheets: Sequence[Observation], question: Question) -> list[str | View]:
-    """Return the images of sheets, each with its description, and the facts that they do not show.
+    """Return the parts of a prompt that show sheets: descriptions, images and further facts.
 
-    A lack of subtitles is not mentioned, and the marks of cuts are explained once.
+    A lack of subtitles is not mentioned, and the marks of cuts are explained only once.
     """
     parts = list[str | View]()
     for sheet in sheets:
@@ -283,7 +284,7 @@ class LookCall:
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """The numbers of the cells, in one row through all sheets."""
+        """The numbers of the cells, which are consecutive through all sheets."""
         last = self.sheets[-1].view
         return tuple(range(self.sheets[0].view.first, last.first + last.grid.size))
 
@@ -312,7 +313,7 @@ class VerdictCall:
     question: Question
     known: Known
     root: Observation
-    """The sheet of the whole."""
+    """The sheet of the whole video."""
     sheet: Sheet
     """The evidence."""
     left_out: int = 0
@@ -320,11 +321,11 @@ class VerdictCall:
     calls: int = 0
     """The calls that the run has made."""
     most_calls: int | None = None
-    """The most that it may make; None without a limit."""
+    """The most calls that it may make; None without a limit."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """Stretches that were asked for and could not be shown."""
     over: str = ""
-    """Why the search is over, which makes an answer obligatory; "" while it goes on."""
+    """Why the search is over, so that the verdict must be an answer; "" while it goes on."""
 
     @property
     def frames(self) -> tuple[int, ...] | tuple[str, ...]:
@@ -347,7 +348,7 @@ class VerdictCall:
         cite = ""
         if self.frames and not has_evidence:
             cite = "There is no evidence: refer to frames by the numbers of cells."
-        asked = LAST if self.over else VERDICT
+        task = LAST if self.over else VERDICT
         return request(
             "master",
             "decision" if self.over else "review",
@@ -360,7 +361,7 @@ class VerdictCall:
             question_text(self.question),
             known.text,
             "" if self.over else self.progress,
-            asked.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
+            task.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
             NOT_THERE if self.question.can_be_absent else "",
             INTERVAL if self.question.kind == "when" else "",
             cite,

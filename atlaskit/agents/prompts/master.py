@@ -118,7 +118,7 @@ class ProbeCall:
 
     @property
     def closed(self) -> tuple[int, ...]:
-        """The visible cells that cannot be named, because they are or were explored."""
+        """The cells that are visible but cannot be named, since they are or were explored."""
         view = self.observation.view
         others = {*view.dead, *self.open_cells}
         return tuple(index for index in range(view.grid.size) if index not in others)
@@ -165,13 +165,13 @@ class ReviewCall:
     calls: int = 0
     """The calls that the run has made."""
     most_calls: int | None = None
-    """The most that it may make; None without a limit."""
+    """The most calls that it may make; None without a limit."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """Intervals that the last review named and that cannot be searched."""
 
     @property
     def narrow_gaps(self) -> list[Gap]:
-        """The intervals of a second or more between two frames whose cells touch."""
+        """The intervals of a second or more between two evidence frames whose cells touch."""
         items = sorted(self.sheet.scratchpad, key=lambda item: item.timestamp_s)
         found = list[Gap]()
         for a, b in pairwise(items):
@@ -181,7 +181,7 @@ class ReviewCall:
 
     @property
     def progress(self) -> str:
-        """How far the search has come: round, calls, cells visited without and with findings."""
+        """The progress of the search, in words: round, calls, cells without and with findings."""
         view = self.observation.view
         labels = defaultdict[int, list[str]](list)
         for item in self.sheet.scratchpad:

@@ -1,4 +1,4 @@
-"""The worker's call (paper §3.2): its turns so far as facts, and the conversation made of them."""
+"""The worker's call (paper §3.2): its turns so far, and the conversation that is made from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORKER = (
     "decides."
 )
 MAX_NOTE_LENGTH = 200
-"""Characters of the worker's thought about a frame or scan that a note keeps."""
+"""Characters of the worker's thought about a frame or scan in a note; the rest is cut off."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Turn:
     observation: Observation
     """The observation for which the worker chose the action."""
     steps_left: int
-    """Steps that remained then."""
+    """The steps that remained before this turn."""
     reply: str
     """The reply as the model wrote it: JSON."""
     thought: str
@@ -55,7 +55,7 @@ class Turn:
     problem: str = ""
     """Why the action was illegal and changed nothing; empty if it was legal."""
     idle_left: int = 0
-    """The value of `StepCall.idle_left` then."""
+    """The value of `StepCall.idle_left` before this turn."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class StepCall:
     """The turns in this region so far, in order."""
     steps_left: int
     begin: int = 0
-    """How many turns came before the conversation that goes on with this call."""
+    """How many turns came before the conversation that this call continues."""
     hints: tuple[HintRecord, ...] = ()
     """The scouts' hints about the cells of this view, best first."""
     idle_left: int = 0
@@ -82,17 +82,21 @@ class StepCall:
 
     @property
     def opened(self) -> tuple[int, ...]:
-        """The cells of this view that the worker opened before."""
+        """The cells of this view that the worker has already opened."""
         path = self.observation.state.grid.path
         return tuple(sorted(each[-1] for each in opened_paths(self.turns) if each[:-1] == path))
 
     @property
     def begins(self) -> bool:
-        """Whether a conversation begins with this call."""
+        """Whether this call begins a conversation."""
         return self.begin == len(self.turns)
 
     def before(self, number: int) -> StepCall:
-        """Return the call that a turn replied to; this call, if `number` counts all turns."""
+        """Return the call to which a turn replied.
+
+        Args:
+            number: The position of the turn; the number of all turns stands for this call.
+        """
         if number == len(self.turns):
             return self
         turn = self.turns[number]
@@ -112,11 +116,11 @@ class StepCall:
     ) -> tuple[Message, ...]:
         """Return the messages about the current view; each further turn only appends to them.
 
-        Where a request has no room for another image, they begin anew with a later call.
+        If there is no room for another image, the conversation begins again at a later call.
 
         Args:
-            opening: Returns the messages that begin a conversation with a call.
-            result: Returns the parts of a call's message about the turn before it.
+            opening: Returns the messages with which a conversation begins at a call.
+            result: Returns the parts of a call's user message: the effect of the turn before it.
         """
         calls = list(map(self.before, range(self.begin, len(self.turns) + 1)))
         messages = opening(calls[0])
@@ -152,7 +156,7 @@ def opened_paths(turns: Collection[Turn]) -> set[tuple[int, ...]]:
 def notes(turns: Sequence[Turn], note: Callable[[Turn], str]) -> list[str]:
     """Return one line for each legal action, for a conversation about another view.
 
-    The worker's thought about a frame or scan follows the action that asked for it.
+    The worker's thought about a frame or scan is added to the line of the action that showed it.
 
     Args:
         turns: The turns.
@@ -213,22 +217,22 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 def _note(turn: Turn) -> str:
     """Return one line about an action, for the conversation about another view."""
     seen = turn.observation
-    named = cells_of(turn.action) or (0,)
-    items = getattr(turn.action, "items", ())
-    first = seen.state.cell(named[0])
-    kept = [f"{clock(seen.moments[item.cell])} {item.description}" for item in items]
+    cells = cells_of(turn.action) or (0,)
+    claims = getattr(turn.action, "items", ())
+    first = seen.state.cell(cells[0])
+    texts = [f"{clock(seen.moments[claim.cell])} {claim.description}" for claim in claims]
     return ACTIONS[name_of(turn.action)].past.format(
         start=clock(first.start_s),
         end=clock(first.end_s),
         last=clock(seen.view.grid.end_s),
-        moment=clock(seen.moments[named[0]]),
-        count=len(named),
-        kept="; ".join(kept),
+        moment=clock(seen.moments[cells[0]]),
+        count=len(cells),
+        kept="; ".join(texts),
     )
 
 
 def _moves(call: StepCall) -> str:
-    """Return the form of each legal action and what it is for, one in a row."""
+    """Return the form of each legal action and its purpose, one line for each."""
     helps = {word_of(name): kind.help for name, kind in ACTIONS.items() if kind.help}
     rows = list[str]()
     for word, form in action_forms(call.schema).items():
@@ -237,7 +241,7 @@ def _moves(call: StepCall) -> str:
 
 
 def _next_move(call: StepCall) -> str:
-    """Return the legal actions with their cells, and the steps that are left in the visit."""
+    """Return the legal actions with their cells, and the steps left in the visit."""
     legal = call.observation.legal
     names = defaultdict[tuple[int, ...], list[str]](list)
     for name, cells in legal.cells.items():

@@ -1,6 +1,6 @@
-"""DATASETS: the loader of each published dataset, and how its folder is recognised.
+"""`DATASETS`: the loader of each published dataset, and how its folder is recognised.
 
-A new dataset is one entry here.
+To add a dataset, add its loader and its layout to `_LAYOUTS`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Dataset(NamedTuple):
     load: Callable[..., Benchmark]
     """Its loader: `load(root, subtitles=True)`."""
     is_in: Callable[[Path], bool]
-    """Whether a folder holds its rows."""
+    """Returns whether a folder holds the dataset's rows."""
 
 
 _LAYOUTS: tuple[tuple[Callable[..., Benchmark], Layout[Any]], ...] = (
@@ -48,7 +48,7 @@ def dataset_in(home: Path) -> Dataset:
     """Return the dataset whose rows a folder holds.
 
     Raises:
-        InputError: The folder holds rows of none, or of several.
+        InputError: The folder does not exist, or holds the rows of no dataset or of several.
     """
     if not home.is_dir():
         raise InputError(f"There is no folder {home}.")

@@ -1,7 +1,7 @@
 """Video-MME, loaded from a local folder in its published layout.
 
-* `videomme`: the first one (Fu et al., 2025).
-* `videomme_v2`: the second (2026), whose questions are scored in groups of four.
+* `videomme`: the first version (Fu et al., 2025).
+* `videomme_v2`: the second version (2026), whose questions are scored in groups of four.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from atlaskit.benchmarks.datasets.options import LetteredRow
 from atlaskit.benchmarks.datasets.rows import as_number
 
 VIDEOMME_FACTS = ("duration", "domain", "sub_category", "task_type")
+"""Columns that become facts of a case."""
 
 
 class VideoMMERow(LetteredRow):
@@ -85,10 +86,11 @@ def videomme(
 
 
 ID_DIGITS = 3
+"""Digits of an id in the name of a file: the video 1 may be 001.mp4."""
 GROUP_TYPES = {"相关性": "relevance", "逻辑链": "logic"}
-"""The types of groups as an early release of the rows names them."""
+"""The English names of the types of groups, which an early release of the rows has in Chinese."""
 OF_GROUP = ("group_type", "group_structure", "level", "second_head", "third_head")
-"""Columns that describe a group of questions; some rows of a group leave them empty."""
+"""Columns that describe a group of questions. Some rows of a group leave them empty."""
 NUMBER = re.compile(r".*\D(\d{1,9})", re.DOTALL | re.ASCII)
 """An id that ends with a number."""
 
@@ -128,6 +130,7 @@ class VideoMMEv2Row(LetteredRow):
     @field_validator("group_type", mode="after")
     @classmethod
     def _in_english(cls, group_type: str) -> str:
+        """Return the English name of a type of group."""
         return GROUP_TYPES.get(group_type, group_type)
 
 
@@ -141,13 +144,14 @@ def videomme_v2(
 
     Four questions about one video are a group, which the metric scores together. The facts of a
     case are `group` (the video's id), `place` (1 to 4 in the group), `group_type` ("relevance" or
-    "logic"), `group_structure`, `level`, `second_head`, `third_head` and `subtitles`; a value that
-    only one row of a group has counts for all four. The category is the second heading. Videos
+    "logic"), `group_structure`, `level`, `second_head`, `third_head` and `subtitles`. If only one
+    row of a group has a value, the value counts for all four. The category is `second_head`. Videos
     without a file are listed in `missing` and reported in a warning.
 
     Args:
         root: Folder with `test.parquet` (or rows as JSON or JSON Lines), the videos in `data/`,
-            `videos/` or the folder itself, and in `subtitle/` the words of each (JSON Lines).
+            `videos/` or the folder itself, and in `subtitle/` a JSON Lines file of the words of
+            each video.
         subtitles: Whether the videos get their subtitles.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
 
@@ -161,14 +165,11 @@ def videomme_v2(
         'Which of these, 1 and 1?'
     """
     loading = Loading(VIDEOMME_V2_LAYOUT, root, given=rows, wants_lines=subtitles)
-    locations = list[str]()
-    rows_found = list[VideoMMEv2Row]()
-    for location, row in loading.rows():
-        locations.append(location)
-        rows_found.append(row)
-    groups = _groups(rows_found)
-    places = _places(rows_found)
-    for location, row, place in zip(locations, rows_found, places, strict=True):
+    found = list(loading.rows())
+    all_rows = [row for _, row in found]
+    groups = _groups(all_rows)
+    places = _places(all_rows)
+    for (location, row), place in zip(found, places, strict=True):
         facts = groups[row.video_id]
         loading.add(
             location,
@@ -196,9 +197,9 @@ def _groups(rows: Iterable[VideoMMEv2Row]) -> dict[str, dict[str, Any]]:
 
 
 def _places(rows: Sequence[VideoMMEv2Row]) -> list[int]:
-    """Return the place of each row in its group: in the order of the numbers that end the ids.
+    """Return the place of each row in its group, from 1.
 
-    Rows without such numbers are in the order of the file.
+    The numbers at the ends of the ids give the order, or else the file does.
     """
     by_group: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -212,5 +213,6 @@ def _places(rows: Sequence[VideoMMEv2Row]) -> list[int]:
 
 
 def _last_number(question_id: str) -> int:
+    """Return the number at the end of an id; 0 without one."""
     match = NUMBER.fullmatch(question_id)
     return 0 if match is None else int(match[1])

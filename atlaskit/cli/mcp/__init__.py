@@ -1,4 +1,4 @@
-"""`atlaskit mcp`: lend VideoAtlas as tools to assistants that speak the Model Context Protocol."""
+"""`atlaskit mcp`: offer a video's grids as tools to assistants (Model Context Protocol)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from atlaskit.errors import InputError, missing
 from atlaskit.video.video import SAMPLINGS
 
 CELL_PX = 192
-"""Longer side of a cell: eight of them are about as wide as assistants show an image."""
+"""Longer side of a cell: a row of eight is about as wide as assistants show an image."""
 SKILL = Path(__file__).with_name("SKILL.md")
 """Instructions for an assistant that can run the commands in a shell."""
 OF_VIEWS = ("k", "cell", "sampling")
-"""Settings of the grids that the assistant sees. The model of `ask` sees grids that suit it."""
+"""Options for the grids that the assistant sees. The model of `ask` sees grids that suit it."""
 EXAMPLES = """examples:
   atlaskit mcp --root ~/Videos
   atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
@@ -36,7 +36,10 @@ EXAMPLES = """examples:
 
 
 def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the `mcp` subcommand to the parser; the server's version is its `server_version`."""
+    """Add the `mcp` subcommand to the parser.
+
+    The server states the version that the parser's defaults hold as `server_version`.
+    """
     parser = commands.add_parser(
         "mcp",
         description=(
@@ -107,24 +110,25 @@ def _mcp(options: argparse.Namespace) -> int:
         return 0
     try:
         from atlaskit.cli.mcp.server import Settings, build_server
-    except ImportError as error:  # the SDK is missing, or is an older one that lacks a name
+    except ImportError as error:  # the SDK is missing or too old
         if (error.name or "").split(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
     changes = changes_of(options)
     for name in OF_VIEWS:
         changes.pop(name, None)
-    Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
+    # Raise the error for a wrong --k or --cell now, not when an assistant asks for an image.
+    Grid(0.0, 1.0, options.k)
     Look(options.cell, "native").check(options.k)
     settings = Settings(
-        Folders(options.root or [Path.cwd()]),
-        Cache(options.cache),
-        options.k,
-        options.cell,
-        options.sampling,
-        named_model(options),
-        Budget(options.calls, seconds=options.seconds),
-        partial(search_of, options, changes=changes),
+        folders=Folders(options.root or [Path.cwd()]),
+        cache=Cache(options.cache),
+        k=options.k,
+        cell=options.cell,
+        sampling=options.sampling,
+        model=named_model(options),
+        budget=Budget(calls=options.calls, seconds=options.seconds),
+        search=partial(search_of, options, changes=changes),
     )
     build_server(settings, options.server_version).run("stdio")
     return 0

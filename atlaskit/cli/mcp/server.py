@@ -1,9 +1,9 @@
 """`build_server`: the tools of `atlaskit mcp`, with the official SDK of the Model Context Protocol.
 
-* `Tools`: what an assistant may do. A mistake of the assistant (an illegal action, a file outside
-  the folders) is returned as the error of the tool, with the sentence of atlaskit's own error, so
-  that the assistant can correct itself.
-* `Asking`: one `ask` for an assistant, with its progress, its cancellation, and its answer as text.
+* `Tools`: the tools. A mistake of the assistant, such as an illegal action or a file outside the
+  folders, is returned as an error with the sentence of atlaskit's own error, so that the assistant
+  can correct itself.
+* `Asking`: one call of the tool `ask`, with progress, cancellation, and the answer as text.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Settings:
 
 @dataclass
 class Tools:
-    """The tools, and the sessions that they work on. Assistants read the docstrings."""
+    """The tools, and the open sessions. Assistants read the docstrings of the tools."""
 
     settings: Settings
     _sessions: dict[str, Session] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Tools:
     _model: Model | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _model_lock: threading.Lock = field(default_factory=threading.Lock)
-    """A second lock, because looking for a model may take seconds, while other tools work."""
+    """A lock of its own, because opening a model may take seconds, and other tools must work."""
 
     def list_videos(self) -> CallToolResult:
         """List the video files that can be opened."""
@@ -229,16 +229,16 @@ class Tools:
         return session
 
     def _asked_model(self) -> Model:
-        """Return the model of `ask`, which is looked for at the first question."""
+        """Return the model of `ask`; the first call opens it."""
         with self._model_lock:
             if self._model is None:
-                assert self.settings.model is not None, "ask is a tool only where there is a model"
+                assert self.settings.model is not None, "without a model, ask is no tool"
                 self._model = as_model(self.settings.model, self.settings.cache, keep=True)
             return self._model
 
 
 def build_server(settings: Settings, version: str) -> MCPServer[Any]:
-    """Return the server with its tools; `ask` is one of them if there is a model."""
+    """Return the server with its tools; `ask` is one of them if a model is set."""
     tools = Tools(settings)
     model = settings.model
     if model is None:
@@ -251,7 +251,7 @@ def build_server(settings: Settings, version: str) -> MCPServer[Any]:
         instructions=f"{INSTRUCTIONS}\nVideos may be opened in: {settings.folders}. {note}",
         log_level="WARNING",
     )
-    looking: tuple[Callable[..., Any], ...] = (
+    tools_without_model: tuple[Callable[..., Any], ...] = (
         tools.list_videos,
         tools.open_video,
         tools.view,
@@ -260,7 +260,7 @@ def build_server(settings: Settings, version: str) -> MCPServer[Any]:
         tools.zoom,
         tools.investigate,
     )
-    for tool in looking:
+    for tool in tools_without_model:
         server.add_tool(
             tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False)
         )
@@ -272,7 +272,7 @@ def build_server(settings: Settings, version: str) -> MCPServer[Any]:
 
 
 def _answered(look: Callable[[], Sight]) -> CallToolResult:
-    """Return what a look shows, or the sentence that says why it is not possible."""
+    """Return the text and image of `look`, or the sentence of its error."""
     try:
         return _content(look())
     except (AtlasError, OSError) as error:
@@ -304,7 +304,7 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 
 @dataclass
 class Asking:
-    """One question in progress."""
+    """One question in progress; create one for each call of `ask`."""
 
     video: Video
     question: Question
@@ -318,11 +318,12 @@ class Asking:
     async def answer(self, model: Callable[[], Model], report: Report) -> Sight:
         """Ask, and report progress while the run lasts.
 
-        If the assistant cancels the call, the calls in flight are cancelled and no other is made.
-        Replies that were paid stay cached, so the same question continues from there.
+        If the assistant cancels, the model calls in flight are cancelled and no other is made. Paid
+        replies stay cached, so asking the same question again continues from there.
 
         Args:
-            model: Returns the model; it may have to start, so it is called on the run's thread.
+            model: Returns the model. It is called on the thread of the run, because starting a
+                model takes time.
             report: Sends the progress.
 
         Raises:
@@ -335,7 +336,7 @@ class Asking:
                 answer = await anyio.to_thread.run_sync(
                     lambda: self._run(model()), abandon_on_cancel=True
                 )
-            except AtlasError as error:  # raised below: a task group would wrap it in a group
+            except AtlasError as error:  # raised below, since a task group would wrap it
                 answer = error
             finally:
                 self._cancel()  # has no effect on a run that has ended
@@ -355,7 +356,8 @@ class Asking:
                 await report(float(usage_of(run).calls), max_calls(run), text)
 
     def _run(self, model: Model) -> Sight:
-        self._model = vlm = StoppableModel(model)
+        vlm = StoppableModel(model)
+        self._model = vlm
         if self._is_cancelled:  # while the model was starting
             vlm.stop()
         result = ask(
@@ -381,7 +383,7 @@ class Asking:
 
 
 def sight_of(result: Result) -> Sight:
-    """Return a result as a text, and its evidence as an image."""
+    """Return a result as text, with its evidence as an image."""
     lines = [str(result)]
     if result.reasoning:
         lines.append(f"  reasoning {printable(result.reasoning, MAX_REASONING_CHARS)}")

@@ -1,10 +1,9 @@
-"""The files that an assistant may open, and its way through a video, without the protocol.
+"""The files that an assistant may open, and its steps through a video, without the protocol.
 
-* `Folders`: the folders whose files may be opened. A web page or a subtitle may tell an assistant
-  to open a file. So links and `..` in a name are resolved first, and only the resolved path counts.
-* `Session`: one video as states of the MDP (paper §3.1). Each step is an action of
-  `atlaskit.environment.actions`, which is checked against the legal set of the state as the action
-  of any agent is. It returns texts and images.
+* `Folders`: the folders whose files may be opened. A web page or a subtitle may try to make an
+  assistant open other files, so links and `..` in a name are resolved before the name is checked.
+* `Session`: one open video and the current state of its environment (paper §3.1). Each step is an
+  action, is checked against the legal set as an agent's action is, and returns text and an image.
 """
 
 from __future__ import annotations
@@ -35,24 +34,25 @@ MAX_IMAGE_BYTES = 700_000
 MAX_LINES_CHARS = 3_000
 """Characters of the subtitle lines beside an image."""
 QUALITIES = (85, 70, 50, 30)
+"""Qualities of JPEG that are tried until an image is small enough."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What a step of a session returns: a text, and the JPEG of what it shows, if anything."""
+    """The text that a step of a session returns, and an image as JPEG, if there is one."""
 
     text: str
     jpeg: bytes | None = None
 
 
 class Session:
-    """One open video, and where the assistant is in it. Calls from several threads take turns."""
+    """One open video, and the assistant's state in it; safe to use from several threads."""
 
     def __init__(self, name: str, atlas: Atlas) -> None:
         """Start at the root grid.
 
         Args:
-            name: The handle by which the assistant names the session.
+            name: The handle of the session, such as "v1".
             atlas: The environment of the video.
         """
         self.name = name
@@ -61,7 +61,7 @@ class Session:
         self._lock = threading.Lock()
 
     def facts(self) -> str:
-        """Return the text about the video, its grids, and the grid that the session is at."""
+        """Return a text about the video, its grids, and the current grid."""
         video = self.atlas.video
         atlas = self.atlas
         width, height = video.size
@@ -76,17 +76,18 @@ class Session:
         )
 
     def view(self, *, is_drawn: bool = True) -> Sight:
-        """Return the current grid: its text, and its image if it is drawn."""
+        """Return the current grid: its text and, if `is_drawn`, its image."""
         with self._lock:
             observation = self.atlas.observe(self._state)
         jpeg = None
-        text = [_grid_text(self.name, observation)]
+        lines = [_grid_text(self.name, observation)]
         if is_drawn:
             jpeg = bounded_jpeg(observation.view)
             unreadable = observation.view.unreadable
             if unreadable:
-                text.append(f"Unreadable cells, hatched: {listed(sorted(unreadable))}.")
-        return Sight("\n".join([*text, *_spoken(observation.subtitles)]), jpeg)
+                lines.append(f"Unreadable cells, hatched: {listed(sorted(unreadable))}.")
+        lines += _spoken(observation.subtitles)
+        return Sight("\n".join(lines), jpeg)
 
     def expand(self, cell: int) -> Sight:
         """Go to the grid of a cell."""
@@ -101,12 +102,12 @@ class Session:
     def zoom(self, cell: int) -> Sight:
         """Look at the frame of a cell, as large as an assistant accepts."""
         observation = self._act(Zoom(cell))
-        shown = observation.view.cells[cell]
+        interval = observation.view.cells[cell]
         time_s = observation.view.moments[cell]
         heading = (
             f"Video {self.name}: the frame of cell {cell} at {clock(time_s)} ({time_s:.3f} s)."
         )
-        lines = self.atlas.video.subtitles.between(shown.start_s, shown.end_s)
+        lines = self.atlas.video.subtitles.between(interval.start_s, interval.end_s)
         return Sight("\n".join([heading, *_spoken(lines)]), _jpeg_looked_at(observation))
 
     def investigate(self, action: Investigate) -> Sight:
@@ -133,7 +134,7 @@ class Session:
 
 
 def bounded_jpeg(image: LazyImage) -> bytes:
-    """Return an image as a JPEG that assistants accept: at most so many pixels and bytes."""
+    """Return an image as a JPEG of at most MAX_SIDE_PX and MAX_IMAGE_BYTES."""
     jpeg = image.jpeg()
     if max(image.size) <= MAX_SIDE_PX and len(jpeg) <= MAX_IMAGE_BYTES:
         return jpeg
@@ -170,7 +171,10 @@ def _grid_text(name: str, observation: Observation) -> str:
 
 
 def _spoken(lines: Iterable[Line]) -> list[str]:
-    """Return subtitle lines as lines of a text that marks them as content; [] if there are none."""
+    """Return subtitle lines as rows of text below a heading; [] if there are none.
+
+    The heading tells the assistant that they are content of the video, not instructions.
+    """
     rows = list[str]()
     chars = 0
     for line in lines:
@@ -210,10 +214,11 @@ class Folders:
 
         Raises:
             InputError: The file is in none of the folders, or it is no regular file.
-            VideoError: There is no such file, or the name is that of something elsewhere.
+            VideoError: There is no such file, or the name is an address on another machine.
         """
         named = local_path(name)
-        places = [_resolved(folder / named) for folder in self.paths]  # an absolute one as it is
+        # `folder / named` is `named` if that is absolute.
+        places = [_resolved(folder / named) for folder in self.paths]
         inside = [path for path in places if self.holds(path)]
         if not inside:
             raise InputError(
@@ -237,7 +242,7 @@ class Folders:
         return ", ".join(printable(str(path), 200) for path in self.paths)
 
     def holds(self, path: Path) -> bool:
-        """Return whether a file lies in one of the folders, and not behind a link out of them."""
+        """Return whether a file lies in one of the folders once links are resolved."""
         return any(path.resolve().is_relative_to(folder) for folder in self.paths)
 
 

@@ -1,6 +1,6 @@
 """The official metrics of published benchmarks (`official`), beside the plain mean score.
 
-A metric is a function of all questions with their answers; METRICS names it by its benchmark.
+A metric is a function of all questions with their answers. METRICS lists them by dataset.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
             among the rows count.
 
     Returns:
-        One row for each number of the metric, and for rejection where some questions are about what
-        is not there. Columns: `metric`, `value`, `low`, `high` (95 %, clustered by videos) and `n`
-        (how many values it is made of). Values are shares, except where the name says "%".
+        One row for each number of the metric and, if some questions are about something that is
+        not in the video, for `rejection`. Columns: `metric`, `value`, `low` and `high` (the 95 %
+        interval, clustered by videos) and `n` (the number of values that it is the mean of). Values
+        are shares, unless the name says "%".
 
     Raises:
-        InputError: The benchmark has no metric of its own; or a row is no question of it, is there
-            twice, or has an unknown true answer.
+        InputError: The benchmark has no metric of its own; or a row is not one of its questions,
+            occurs twice, or has no known true answer.
 
     Examples:
         >>> import pandas as pd
@@ -71,12 +72,12 @@ def _scored(rows: pd.DataFrame, benchmark: Benchmark) -> list[Scored]:
     """Return the questions of a table's rows with their predictions."""
     cases = {case.question.id: case for case in benchmark}
     scored: dict[str, Scored] = {}
-    for id, prediction in zip(rows["id"], rows["prediction"], strict=True):
-        shown = printable(str(id), 80)
-        case = cases.get(id)
+    for question_id, prediction in zip(rows["id"], rows["prediction"], strict=True):
+        shown = printable(str(question_id), 80)
+        case = cases.get(question_id)
         if case is None:
             raise InputError(f"{shown!r} is no question of {benchmark.name}.")
-        if id in scored:
+        if question_id in scored:
             raise InputError(
                 f"The table has the question {shown!r} twice: pass the rows of one method."
             )
@@ -84,7 +85,7 @@ def _scored(rows: pd.DataFrame, benchmark: Benchmark) -> list[Scored]:
             raise InputError(
                 f"The true answer to {shown!r} is not known, so it cannot be scored: leave it out."
             )
-        scored[id] = Scored(case.question, case.video, case.facts, prediction)
+        scored[question_id] = Scored(case.question, case.video, case.facts, prediction)
     return list(scored.values())
 
 

@@ -1,7 +1,7 @@
 """The official metrics of multiple-choice benchmarks.
 
-They are accuracies by a dataset's own groups, MLVU's M-Avg, and the scores that Video-MME-v2 gives
-to groups of four questions.
+They are accuracies for each value of a dataset's columns, MLVU's M-Avg, and the scores that
+Video-MME-v2 gives to groups of four questions.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
 
 GROUP = 4
-"""Questions of a group of Video-MME-v2."""
+"""Number of questions in a group of Video-MME-v2."""
 CHAIN = (0, 100 / 16, 400 / 16, 900 / 16, 100)
-"""Score of a group, in percent, by how many of its questions count as right."""
+"""Score of a group, in percent, by the number of its questions that count as right."""
 STRUCTURES: dict[str, tuple[tuple[int, ...], tuple[float, ...]]] = {
     "[1,2,3,4]": ((1, 1, 1, 1), CHAIN),
     "[1,[2,3],4]": ((1, 2, 1), (0, 100 / 12, 400 / 12, 700 / 12, 100)),
     "[[1,2],3,4]": ((2, 1, 1), (0, 10, 20, 50, 100)),
 }
-"""For each structure of a logic group, the sizes of its steps, and the score by right questions."""
+"""For each structure of a logic group: the number of questions in each step, and the score, in
+percent, by the number of questions that count as right."""
 
 ORDER = ("short", "medium", "long")
-"""Texts that are not sorted by their letters."""
+"""Values that come in this order, before other texts, which are sorted by their letters."""
 
 
 def accuracy_by(*columns: str) -> Metric:
-    """Return the metric that is the accuracy, overall and for each value of some columns.
+    """Return a metric: the accuracy over all questions, and for each value of some columns.
 
-    A question with several values in a column counts in each; one without a value in none.
+    A question with several values in a column counts for each of them; a question without a value
+    counts for none.
     """
 
     def metric(scored: Sequence[Scored]) -> list[Measure]:
@@ -45,7 +47,7 @@ def accuracy_by(*columns: str) -> Metric:
 
 
 def accuracy(name: str, scored: Sequence[Scored]) -> Measure:
-    """Return the mean score of some questions under a name."""
+    """Return the mean score of some questions as a measure with a name."""
     return Measure.of(name, scored, Scored.score)
 
 
@@ -60,8 +62,8 @@ def mlvu(scored: Sequence[Scored]) -> list[Measure]:
 
     The M-Avg of the paper is the mean of the categories' accuracies, so that a category with few
     questions counts as much as one with many; "pooled" is the share of right answers among all
-    questions. Only questions with choices count: the open-ended ones belong to the G-Avg, for which
-    MLVU asks a model of OpenAI to grade the words.
+    questions. Only questions with choices count: open-ended questions belong to MLVU's G-Avg, which
+    needs grades from a model of OpenAI.
 
     Raises:
         InputError: No question has choices.
@@ -81,20 +83,20 @@ class Group(NamedTuple):
     """Four questions about one video that Video-MME-v2 scores together."""
 
     scored: tuple[Scored, ...]
-    """In the group's order."""
+    """The questions, in the group's order."""
 
     @property
     def rights(self) -> tuple[bool, ...]:
-        """Whether each question is answered right."""
+        """Whether the answer to each question is right."""
         return tuple(each.score() == 1 for each in self.scored)
 
     def value(self, column: str) -> Any:
-        """Return the value of a column; the four questions have the same."""
+        """Return the value of a column that is the same for all four questions."""
         return self.scored[0].value(column)
 
     @property
     def is_scorable(self) -> bool:
-        """Whether all four questions are there, and the benchmark says how to score them."""
+        """Whether all four questions were evaluated and the benchmark says how to score them."""
         places = [each.facts["place"] for each in self.scored]
         if places != list(range(1, GROUP + 1)):
             return False
@@ -113,22 +115,23 @@ class Group(NamedTuple):
 def logic_score(structure: str, rights: Sequence[bool]) -> float:
     """Return the score, in percent, of a logic group of Video-MME-v2.
 
-    Its questions are steps of an argument, so one counts only if all steps before it are right.
-    Questions in an inner bracket are one step, in any order: each that is right counts, and the
-    next step counts only if all of them are. That is how the published scorer reads a bracket.
+    Its questions are steps of an argument, so a right answer counts only if all steps before it are
+    right. The questions in an inner bracket are one step, in any order: each right answer counts,
+    and the next step counts only if all of them are right. The published scorer reads brackets in
+    this way.
 
     Args:
         structure: One of STRUCTURES.
-        rights: Whether each of the four questions is answered right, in the group's order.
+        rights: Whether the answer to each of the four questions is right, in the group's order.
     """
     steps, scores = STRUCTURES[structure]
     count = 0
     start = 0
     for size in steps:
-        right = sum(rights[start : start + size])
-        count += right
+        n_right = sum(rights[start : start + size])
+        count += n_right
         start += size
-        if right < size:
+        if n_right < size:
             break
     return scores[count]
 
@@ -136,13 +139,13 @@ def logic_score(structure: str, rights: Sequence[bool]) -> float:
 def videomme_v2(scored: Sequence[Scored]) -> list[Measure]:
     """Return the group scores of Video-MME-v2, in percent, and the plain accuracy, a share.
 
-    A group is four questions about one video. One of "relevance" scores 0, 6.25, 25, 56.25 or 100 %
-    for 0 to 4 right answers, one of "logic" by `logic_score`. The scores are given over all groups,
-    and for each type, level and second heading.
+    A group is four questions about one video. A group of the type "relevance" scores 0, 6.25, 25,
+    56.25 or 100 % for 0 to 4 right answers; `logic_score` scores one of the type "logic". The means
+    are over all groups, and over those of each type, level and second heading.
 
-    A group of which not all four questions were evaluated, or whose structure is none of
-    STRUCTURES, has no score. It is left out of the group scores and counted in a warning, since the
-    other groups are as good as ever: `--first` cuts a group, and a missing video lacks one.
+    A group cannot be scored if not all four questions were evaluated, as when `--first` cuts a
+    group or its video is missing, or if its structure is none of STRUCTURES. Such groups are left
+    out of the group scores, and a warning counts them.
     """
     by_group: dict[str, list[Scored]] = {}
     for each in scored:
@@ -181,27 +184,26 @@ Item = TypeVar("Item", Scored, Group)
 def by_value(items: Sequence[Item], column: str) -> list[tuple[str, list[Item]]]:
     """Return each value of a column as a text, with the items that have it: numbers, then texts.
 
-    An item whose value is a tuple is listed with each of its elements; one without a value with
-    none.
+    An item whose value is a tuple is listed for each element. An item without a value is left out.
     """
-    found: dict[Any, list[Item]] = {}
+    items_of: dict[Any, list[Item]] = {}
     for item in items:
         value = item.value(column)
         values = value if isinstance(value, tuple) else (value,)
         for each in dict.fromkeys(values):
             if each is not None and each != "":
-                found.setdefault(each, []).append(item)
-    named = list[tuple[str, list[Item]]]()
-    for value in sorted(found, key=_order):
+                items_of.setdefault(each, []).append(item)
+    parts = list[tuple[str, list[Item]]]()
+    for value in sorted(items_of, key=_order):
         name = str(value)
         if isinstance(value, int | float):
             name = f"{column} {value}"
-        named.append((printable(name, 80), found[value]))
-    return named
+        parts.append((printable(name, 80), items_of[value]))
+    return parts
 
 
 def _order(value: Any) -> tuple[float, int, str]:
-    """Return what sorts values: numbers by size, then the texts of ORDER, then other texts."""
+    """Return a value's sort key: numbers by size, then the texts of ORDER, then other texts."""
     number = float(value) if isinstance(value, int | float) else math.inf
     rank = ORDER.index(value) if value in ORDER else len(ORDER)
     return number, rank, str(value)

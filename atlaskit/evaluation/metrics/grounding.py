@@ -1,8 +1,8 @@
 """Official metrics of the grounding benchmarks: mIoU, R@τ, R1, mAP, rec.@IoU and acc.@IoU.
 
-They are about the questions whose true answer is an interval; without a prediction, one scores 0.
-All values lie in [0, 1], where papers print percent. `rejection` is about all questions: whether a
-method says that nothing is there if nothing is, and only then.
+They score the questions whose true answer is an interval or several; without a prediction, the
+score is 0. All values lie in [0, 1], where papers print percent. `rejection` scores whether a
+method answers that nothing is there if, and only if, nothing is.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ RECALLS = (0.3, 0.5, 0.7)
 FIRST_RECALLS = (0.5, 0.7)
 """Thresholds of QVHighlights' R1."""
 PRECISIONS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
-"""Thresholds from 0.5 to 0.95 that QVHighlights' mAP averages over."""
+"""Thresholds, from 0.5 to 0.95, over which QVHighlights' mAP is the mean."""
 CLUES = (0.1, 0.2, 0.3, 0.4, 0.5)
-"""Thresholds that CG-Bench's rec.@IoU and acc.@IoU average over; an IoU must be above them."""
+"""Thresholds over which CG-Bench's rec.@IoU and acc.@IoU are means; an IoU must exceed them."""
 MOST_WINDOWS = 10
 """Predicted windows that QVHighlights' mAP counts, as in its evaluator; later ones are ignored."""
 
@@ -36,12 +36,12 @@ def single_interval(scored: Sequence[Scored]) -> list[Measure]:
 
 
 def windows(scored: Sequence[Scored]) -> list[Measure]:
-    """Return QVHighlights' R1@0.5 and 0.7, and its mAP: averaged over thresholds, @0.5 and @0.75.
+    """Return QVHighlights' R1@0.5 and 0.7, and its mAP: the mean over thresholds, @0.5 and @0.75.
 
-    Predicted windows have no scores here: they rank in the order in which they are given, which in
-    an answer of `ask` or a baseline is the order of time. R1 compares the first of them with the
-    true window that it fits best. The average precision of a question is that of its own windows:
-    each prediction, in turn, takes the free true window that it fits best.
+    QVHighlights ranks predicted windows by a score. Predictions here have none, so they rank in
+    their given order, which in an answer of `ask` or a baseline is the order of time. R1 compares
+    the first predicted window with the true window that it fits best. For the average precision of
+    a question, each predicted window in turn takes the free true window that it fits best.
     """
     shown = _with_intervals(scored)
     measures = list[Measure]()
@@ -54,10 +54,11 @@ def windows(scored: Sequence[Scored]) -> list[Measure]:
 
 
 def every_event(scored: Sequence[Scored]) -> list[Measure]:
-    """Return CoMET-Bench's F1@0.5, mIoU and accuracy of counts, of queries that have events.
+    """Return CoMET-Bench's F1@0.5, mIoU and accuracy of counts, over the queries that have events.
 
-    F1 is pooled: of all predicted and all true intervals, those that are paired at an IoU of at
-    least 0.5, each once. A query whose answer is none is left to rejection.
+    F1 is pooled over all queries: a predicted and a true interval are a pair if their IoU is at
+    least 0.5, and each interval is in at most one pair. Queries without events are scored by
+    `rejection`.
     """
     shown = _with_intervals(scored)
     return [
@@ -70,19 +71,22 @@ def every_event(scored: Sequence[Scored]) -> list[Measure]:
 def clues(scored: Sequence[Scored]) -> list[Measure]:
     """Return CG-Bench's long accuracy, mIoU, rec.@IoU and acc.@IoU.
 
-    Accuracy needs the task "choice", mIoU and rec.@IoU the task "clues". acc.@IoU is the share of
-    questions of both tasks (paired by the fact `qid`) whose choice is right and whose clues' IoU is
-    above τ. Like rec.@IoU, it is the mean over τ of 0.1 to 0.5.
+    Accuracy needs questions of the task "choice", mIoU and rec.@IoU questions of the task "clues".
+    acc.@IoU needs both tasks, paired by the fact `qid`: it is the share of questions whose choice
+    is right and whose clues have an IoU above τ. Like rec.@IoU, it is the mean over τ of 0.1 to
+    0.5.
     """
     chosen = [each for each in scored if each.question.kind == "choice"]
-    found = _with_intervals(scored)
-    right = {each.facts["qid"]: each.score() for each in chosen}
-    both = [each for each in found if each.facts["qid"] in right]
+    with_clues = _with_intervals(scored)
+    score_of = {each.facts["qid"]: each.score() for each in chosen}
+    paired = [each for each in with_clues if each.facts["qid"] in score_of]
     return [
         Measure.of("long-acc.", chosen, Scored.score),
-        Measure.of("mIoU", found, iou),
-        Measure.of("rec.@IoU", found, share_above),
-        Measure.of("acc.@IoU", both, lambda each: right[each.facts["qid"]] * share_above(each)),
+        Measure.of("mIoU", with_clues, iou),
+        Measure.of("rec.@IoU", with_clues, share_above),
+        Measure.of(
+            "acc.@IoU", paired, lambda each: score_of[each.facts["qid"]] * share_above(each)
+        ),
     ]
 
 
@@ -94,7 +98,7 @@ GROUNDING: dict[str, Metric] = {
     "CG-Bench": clues,
     "CG-Bench mini": clues,
 }
-"""The official metric of each grounding benchmark, by `Benchmark.name`."""
+"""The official metric of each grounding benchmark, by the name of its dataset."""
 
 
 def iou(scored: Scored) -> float:
@@ -116,12 +120,12 @@ def average_precision(thresholds: Sequence[float], scored: Scored) -> float:
     total = 0.0
     for threshold in thresholds:
         hits = _hits(scored, threshold)[:MOST_WINDOWS]
-        total += _area(hits, wanted=len(spans_of(scored.question.answer)))
+        total += _area(hits, n_true=len(spans_of(scored.question.answer)))
     return total / len(thresholds)
 
 
 def share_above(scored: Scored) -> float:
-    """Return the share of CG-Bench's thresholds that the IoU is above."""
+    """Return the share of CG-Bench's thresholds that the IoU exceeds."""
     reached = iou(scored)
     return sum(reached > threshold for threshold in CLUES) / len(CLUES)
 
@@ -131,12 +135,12 @@ def _reaches(least: float, value: Callable[[Scored], float], scored: Scored) -> 
 
 
 def _with_intervals(scored: Sequence[Scored]) -> list[Scored]:
-    """Return the questions that the video answers with an interval, or with several."""
+    """Return the questions whose true answer is an interval or several."""
     return [each for each in scored if spans_of(each.question.answer)]
 
 
 def _true_and_given(scored: Scored) -> int:
-    """Return how many intervals there are and how many are predicted, added up."""
+    """Return the number of true intervals plus the number of predicted ones."""
     return len(spans_of(scored.question.answer)) + len(spans_of(scored.prediction))
 
 
@@ -145,9 +149,9 @@ def _has_right_count(scored: Scored) -> bool:
 
 
 def _hits(scored: Scored, threshold: float) -> list[bool]:
-    """Return which predictions, in turn, take a true interval that no earlier one has taken.
+    """Return for each predicted interval, in order, whether it takes a true interval.
 
-    Each takes the free one that it fits best, if their IoU is at least the threshold.
+    It takes the free true interval that it fits best, if their IoU is at least the threshold.
     """
     free = list(spans_of(scored.question.answer))
     hits = list[bool]()
@@ -161,55 +165,57 @@ def _hits(scored: Scored, threshold: float) -> list[bool]:
     return hits
 
 
-def _area(hits: Sequence[bool], wanted: int) -> float:
-    """Return the area under precision over recall, the precision being interpolated.
+def _area(hits: Sequence[bool], n_true: int) -> float:
+    """Return the area under the curve of interpolated precision over recall.
 
     Args:
-        hits: Which predictions are right, in the order of their rank.
-        wanted: How many there are to find.
+        hits: Whether each prediction is right, in the order of their rank.
+        n_true: The number of true intervals.
     """
     precisions = list[float]()
     for number in range(1, len(hits) + 1):
         precisions.append(sum(hits[:number]) / number)
     area = 0.0
     for place, is_hit in enumerate(hits):
-        if is_hit:  # recall grows by one of those that are wanted
-            area += max(precisions[place:]) / wanted
+        if is_hit:  # recall grows by 1 / n_true
+            area += max(precisions[place:]) / n_true
     return area
 
 
 def rejection(scored: Sequence[Scored]) -> list[Measure]:
-    """Return rejection F1, false positives and false rejections; [] where nothing is absent.
+    """Return rejection F1, false positives and false rejections; [] without an absent question.
 
-    A question is rejected by the answer that nothing is there (ABSENT), or by a count of 0.
-    Rejection F1 is that of telling the questions about what is not there from the others: the
-    harmonic mean of precision (of what was rejected, the share that is not there) and recall (of
-    what is not there, the share that was rejected). A false positive is an answer to a question
-    about what is not there; a false rejection says that of what is there. A question without an
-    answer is neither, and counts as not rejected. Only questions that may be answered so count.
+    A question is absent if what it asks for is not in the video: its true answer is ABSENT, or a
+    count of 0. A prediction of ABSENT, or of a count of 0, rejects the question. Rejection F1 is
+    the harmonic mean of precision (the share of the rejected questions that are absent) and recall
+    (the share of the absent questions that were rejected). A false positive is another answer to an
+    absent question; a false rejection rejects one that is not absent. A question without a
+    prediction counts as not rejected, and is no false positive. Questions that cannot be rejected
+    do not count.
 
     Examples:
         >>> ak.metrics.rejection([])
         []
     """
     absent = list[Scored]()
-    there = list[Scored]()
+    present = list[Scored]()
     for each in scored:
         if _is_absent(each):
             absent.append(each)
         elif each.question.can_be_absent or each.question.kind == "count":
-            there.append(each)
+            present.append(each)
     if not absent:
         return []
     measures = [
+        # F1 = 2 · true positives / (absent questions + rejected questions)
         Measure.of(
             "rejection F1",
-            [*absent, *there],
+            [*absent, *present],
             lambda each: 2 * (_is_absent(each) and _is_rejected(each)),
             weight=lambda each: _is_absent(each) + _is_rejected(each),
         ),
         Measure.of("false positives", absent, _is_invented),
-        Measure.of("false rejections", there, _is_rejected),
+        Measure.of("false rejections", present, _is_rejected),
     ]
     return [measure for measure in measures if measure.values]
 

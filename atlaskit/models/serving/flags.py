@@ -16,29 +16,28 @@ from atlaskit.models.serving.install import image_processing
 from atlaskit.models.serving.plan import OVERHEAD, USED, Build, sequences
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key"})
-"""Arguments that the kit sets itself."""
+"""Arguments that only atlaskit sets."""
 SPLITS = ("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp")
 """Arguments of the user that split a model into parts, each of which needs a process."""
 
 Copies = int | Literal["auto"]
-"""Copies of a model; "auto": as many as serve many questions at the same time best."""
+"""How many copies of a model a server runs; "auto" for the number that suits many questions."""
 
 
 @dataclass(frozen=True)
 class ServerFlags:
-    """What the user may set of a server, beside its model and port.
+    """The options of a server that the user may set, beside its model and port.
 
     Raises:
-        InputError: If a number is below 1, or an argument is one that the kit sets itself.
+        InputError: If a number is below 1, or an argument is one that only atlaskit sets.
     """
 
     tensor_parallel: int = 1
     """GPUs that share one copy of the model."""
     data_parallel: Copies = 1
-    """Copies of the model, each in an engine of its own. "auto": as many as serve many questions
-    best, see `resolved`."""
+    """Copies of the model, each in an engine of its own. `resolved` replaces "auto"."""
     arguments: tuple[str, ...] = ()
-    """More arguments of vLLM. They override the kit's."""
+    """More arguments of vLLM. They override those of atlaskit."""
 
     def __post_init__(self) -> None:
         check_whole("tensor_parallel", self.tensor_parallel)
@@ -53,13 +52,13 @@ class ServerFlags:
     def resolved(self, preset: Preset, build: Build) -> ServerFlags:
         """Return the flags with a number in place of `data_parallel="auto"`.
 
-        On GPUs it is a copy for every `tensor_parallel` GPUs. On a CPU it is an engine for each
-        core if the model is so small that one core computes a step faster than vLLM schedules it
-        (`Preset.copy_per_core`), and one engine for any other model.
+        On GPUs, there is a copy for every `tensor_parallel` GPUs. On a CPU, there is a copy for
+        each core if the model is so small that a core computes a step faster than vLLM schedules it
+        (`Preset.copy_per_core`), and one copy of any other model.
 
         Args:
             preset: The model's preset.
-            build: vLLM's build.
+            build: vLLM's build, for GPUs or for CPUs.
         """
         if self.data_parallel != "auto":
             return self
@@ -71,15 +70,14 @@ class ServerFlags:
         return replace(self, data_parallel=copies)
 
     def has_no_worker_process(self, build: Build) -> bool:
-        """Return whether vLLM's worker runs in its engine's process (decision 71). The flags must
-        be `resolved`.
+        """Return whether vLLM's worker runs in its engine's process (decision 71).
 
-        On a CPU this saves an import of vLLM. A process of its own is bound to the cores of one
-        memory node, which a machine of several nodes needs; but the workers of several engines
-        would all be bound to the same cores.
+        On a CPU this saves an import of vLLM. A worker process of its own is bound to the cores of
+        one memory node. A single engine needs that on a machine with several memory nodes, but the
+        workers of several engines would all be bound to the same cores.
 
         Args:
-            build: vLLM's build.
+            build: vLLM's build. The flags must be `resolved`.
         """
         if build != "serve-cpu" or self.tensor_parallel > 1:
             return False
@@ -90,16 +88,18 @@ class ServerFlags:
     def most_sequences(self, model: str, build: Build, in_flight: int) -> int:
         """Return how many requests the server may run at once.
 
-        vLLM's 1,024 sizes graphs and caches for requests that never come; and with linear attention
-        there must not be more than it has states for.
+        vLLM's default of 1,024 reserves graphs and caches for requests that never come. With linear
+        attention, each request also needs a state, and memory limits the number of states.
         """
-        if not has_linear_attention(model) or (build == "serve-gpu" and not plan.gpu_gib()):
+        if not has_linear_attention(model):
+            return in_flight
+        if build == "serve-gpu" and not plan.gpu_gib():  # the memory of the GPU is not known
             return in_flight
         if build == "serve-cpu":
             most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
         else:
             memory = self.tensor_parallel * (USED * plan.gpu_gib() * 2**30 - OVERHEAD)
-            share = 0.5 if "fp8" in self.arguments else 1.0
+            share = 0.5 if "fp8" in self.arguments else 1.0  # fp8 takes half of the files' bytes
             most = sequences(model, memory, weights=share)
         return min(in_flight, most or in_flight)
 
@@ -133,7 +133,8 @@ class ServerFlags:
             "host": "127.0.0.1",
             "port": port,
             "seed": 0,
-            # As long as fits into memory. By default vLLM does not start if the full one does not.
+            # The longest context that fits into memory. By default, vLLM does not start if the
+            # model's full context does not fit.
             "max-model-len": "auto",
             "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES, "video": 0}),
             "max-num-seqs": self.most_sequences(model, build, in_flight),
@@ -149,25 +150,25 @@ class ServerFlags:
             flags["dtype"] = plan.fast_dtype()
         if build == "serve-cpu" and has_linear_attention(model):
             flags["dtype"] = "bfloat16"
-        words = list[str]()
+        options = list[str]()
         for flag, value in flags.items():
-            words += [f"--{flag}", str(value)]
-        words.append("--enable-prompt-tokens-details")
+            options += [f"--{flag}", str(value)]
+        options.append("--enable-prompt-tokens-details")
         if preset.prefix_caching:
-            words.append("--enable-prefix-caching")
+            options.append("--enable-prefix-caching")
         else:
-            words.append("--no-enable-prefix-caching")
+            options.append("--no-enable-prefix-caching")
         if build == "serve-gpu" and self.tensor_parallel > 1:  # each GPU encodes images of its own
-            words += ["--mm-encoder-tp-mode", "data"]
+            options += ["--mm-encoder-tp-mode", "data"]
         if self.has_no_worker_process(build):
-            words += ["--distributed-executor-backend", "uni"]
+            options += ["--distributed-executor-backend", "uni"]
         # Compiling takes half a minute for a small model, once, and saves a quarter of each call
         # (decision 42). For a large model it takes long and saves little.
         if build == "serve-cpu" and not (preset.compile_on_cpu and plan.can_compile()):
-            words.append("--enforce-eager")
+            options.append("--enforce-eager")
         # `vllm serve` of the CPU wheel fails to look up its own version; the module works.
         program = [python, "-m", "vllm.entrypoints.openai.api_server"]
-        return [*program, *words, *self.arguments]
+        return [*program, *options, *self.arguments]
 
 
 def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -> dict[str, str]:
@@ -183,7 +184,7 @@ def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -
     # The server listens on the loopback address only; a key would lock out our own client.
     variables.pop("VLLM_API_KEY", None)
     variables["VLLM_NO_USAGE_STATS"] = "1"
-    # A queue.py in the working directory must not hide the library's.
+    # A queue.py in the working directory must not hide the module of the standard library.
     variables["PYTHONSAFEPATH"] = "1"
     if build == "serve-cpu":
         copies = int(flags.data_parallel)

@@ -1,11 +1,11 @@
-"""A model on this machine, or wherever a person names it: `ak.serve` and `as_model`.
+"""A model that vLLM serves on this machine, or that a user names: `ak.serve` and `as_model`.
 
 Contents:
-    `Server`, `serve`: a local vLLM server that is started, waited for and stopped. `process` runs
-        it, `flags` has its command line, `names` its name, `install` its interpreter.
-    `as_model`: the model that a person names, by an address or by what vLLM serves here.
+    `Server`, `serve`: a local vLLM server that is started, waited for and stopped. The module
+        `process` runs it, `flags` makes its command line, and `install` finds its interpreter.
+    `as_model`: the model that a user names by an address, or by a name that vLLM serves here.
 
-Knows nothing of prompts.
+This module knows nothing of prompts.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ USUAL_PORT = 8000
 class Server:
     """A vLLM server of one model.
 
-    A `with` block starts the server, returns the `VLM` that leads to it, and stops it at its end. A
-    server that was started by `start()` runs until `stop()`, also if a `with` block uses it in
-    between. It also stops when this process ends, however it ends.
+    A `with` block starts the server, returns its client, a `VLM`, and stops the server at its end.
+    After `start()` the server runs until `stop()`, even if a `with` block uses it in between. It
+    also stops when this process ends, however it ends.
 
-    A server is a `Model` too, and starts at its first call, never if all replies are cached.
+    A server is a `Model` too. It starts at its first call, so never if all replies are cached.
 
     Attributes:
         spec: The model as it was named, with the options of its client.
         model: The folder, the name on the hub, or the address.
-        flags: What the server is started with.
+        flags: The options that the server is started with.
         port: The requested port, or None.
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
         keeps: Whether a server that is started here outlives this process, for later commands.
-        agree: Called with a notice before a start that takes long or downloads much; it may raise
-            an error to prevent the start. None: the user is not asked.
-        lasting: The server in use, if it outlives the command that started it; or None.
+        agree: Called with sentences for the user before a start that takes long or downloads much;
+            it may raise an error to prevent the start. None: the user is not asked.
+        lasting: The server in use, if it outlives the process that started it; or None.
     """
 
     def __init__(
@@ -104,13 +104,13 @@ class Server:
         self._process: ServerProcess | None = None
         self._starting = threading.Lock()
         self._blocks = 0  # `with` blocks that use the server now
-        self._outlives_blocks = False
+        self._outlives_blocks = False  # whether it was started by `start()`
 
     @property
     def name(self) -> str:
-        """The name the model is served under (`served_name`).
+        """The name under which the model is served (`served_name`).
 
-        An endpoint is asked for it, if it was not given.
+        If only the address of an endpoint was given, the endpoint is asked for the name.
         """
         if self.spec.is_address:
             return self.spec.name or self._client().name
@@ -120,12 +120,12 @@ class Server:
 
     @cached_property
     def preset(self) -> Preset:
-        """What suits the model."""
+        """The defaults that suit the model."""
         return preset_named(self.name)
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """What the replies depend on beside the model."""
+        """What else the replies depend on, see `Model.parameters`."""
         address = LOCAL_SERVER
         if self.spec.is_address:
             address = self.model
@@ -146,7 +146,9 @@ class Server:
         return self._client(control.get("cancel")).complete(request, **control)
 
     def start(self, cancel: threading.Event | None = None) -> VLM:
-        """Start the server and wait until it answers. A running one is used, a dead one restarted.
+        """Start the server and wait until it answers.
+
+        A server of the model that runs already is used; one that has died is restarted.
 
         Args:
             cancel: Set by a caller that no longer needs the server; the start then ends soon.
@@ -179,25 +181,32 @@ class Server:
             time.sleep(POLL_S)
 
     def _client(self, cancel: threading.Event | None = None) -> VLM:
+        """Return the client of the server, which is started if it does not run."""
         if self.lasting is not None and not self.lasting.is_listed:
-            self.vlm = None  # it was idle for too long, or someone has stopped it
+            self.vlm = None  # the server was idle for too long, or someone has stopped it
         return self.vlm or self.start(cancel)
 
-    def _ensure_running(self, cancel: threading.Event | None = None, *, blocks: int = 0) -> VLM:
+    def _ensure_running(self, cancel: threading.Event | None = None, *, new_blocks: int = 0) -> VLM:
+        """Find or start the server, unless the one that was started here still runs.
+
+        Args:
+            cancel: See `start`.
+            new_blocks: How many `with` blocks begin to use the server.
+        """
         with protocol.stopped(), self._starting:
             if self._process is not None and (not self.is_ours or self._has_closed_port()):
                 self._end(keep_log=True)
-            if self._process is None:  # also if a server was found before: it may be gone by now
+            if self._process is None:  # also if a server was found before: it may have ended since
                 self._open(cancel)
             vlm = self.vlm
             if vlm is None:
                 raise ServerError(f"The server of {self.model} was stopped.")
-            self._blocks += blocks
+            self._blocks += new_blocks
             return vlm
 
     def _open(self, cancel: threading.Event | None) -> None:
         """Find a running server of the model, or start one."""
-        self._name = ""  # it is computed again: the folder may have been trained on since
+        self._name = ""  # computed again, since the weights may have been trained further
         self.lasting = None
         with starting(self.name, cancel) if self.keeps else nullcontext():
             self.vlm = self._find() or self._launch(cancel)
@@ -207,7 +216,7 @@ class Server:
                 self._process = None
 
     def _has_closed_port(self) -> bool:
-        """Return whether nothing listens on the port any more. The supervisor may not know yet."""
+        """Return whether nothing listens on the port, which may show before the process ends."""
         if self.vlm is None:
             return False
         port = urlsplit(self.vlm.base_url).port
@@ -239,13 +248,17 @@ class Server:
         return None
 
     def is_like(self, other: Server) -> bool:
-        """Return whether one process may serve both; the number of copies changes no reply."""
+        """Return whether one process may serve both. The number of copies changes no reply."""
         mine = replace(self.flags, data_parallel=1)
         others = replace(other.flags, data_parallel=1)
         return (self.model, mine, self.port) == (other.model, others, other.port)
 
     def _launch(self, cancel: threading.Event | None) -> VLM:
-        """Start a server and return its client; raise if it is cancelled or stopped meanwhile."""
+        """Start a server and return its client.
+
+        Raises:
+            ServerError: If the server does not start, or the start is cancelled.
+        """
         if cancel is not None and cancel.is_set():
             raise ServerError(f"The start of {self.model} was cancelled.")
         build = fitting_build()
@@ -254,8 +267,10 @@ class Server:
             sentences = concerns(self.model, build, missing)
             if sentences:
                 self.agree(sentences)
-        elif download := download_of(self.model):  # code in Python is informed, not asked
-            print(f"atlaskit: {download}", file=sys.stderr, flush=True)
+        else:
+            download = download_of(self.model)
+            if download:  # the user of the Python interface is informed, not asked
+                print(f"atlaskit: {download}", file=sys.stderr, flush=True)
         if build == "serve-gpu":
             free_gpu()
         python = str(self._python or install.interpreter(build))
@@ -263,7 +278,8 @@ class Server:
         url = f"http://127.0.0.1:{port}"
         flags = self.flags.resolved(self.preset, build)
         try:
-            log = self.log = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"), "server.log")
+            log = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"), "server.log")
+            self.log = log
             command = flags.command(
                 python,
                 self.model,
@@ -283,7 +299,8 @@ class Server:
                 f"The server of {self.model} cannot be started: {reason(error)}."
             ) from error
         self._process = process
-        _servers[:] = [*(other for other in _servers if other.is_ours and other is not self), self]
+        others = [other for other in _servers if other.is_ours and other is not self]
+        _servers[:] = [*others, self]
         try:
             progress = Progress(f"starting vLLM with {self.name}")
             process.wait_until_ready(url, self.name, progress, cancel)
@@ -294,14 +311,12 @@ class Server:
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
-        return VLM(
-            url,
-            name,
-            in_flight=self._in_flight,
-            **{**self.spec.settings, **self.spec.limits, **own},
-        )
+        """Return a client with the user's settings and some of its own."""
+        settings = {**self.spec.settings, **self.spec.limits, **own}
+        return VLM(url, name, in_flight=self._in_flight, **settings)
 
     def _end(self, *, keep_log: bool) -> None:
+        """Forget the server, and stop it if it was started here."""
         process = self._process
         self._process = None
         self.vlm = None
@@ -309,7 +324,7 @@ class Server:
             process.stop(keep_log=keep_log)
 
     def __enter__(self) -> VLM:
-        return self._ensure_running(blocks=1)
+        return self._ensure_running(new_blocks=1)
 
     def __exit__(
         self,
@@ -323,7 +338,7 @@ class Server:
                 self._end(keep_log=error is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the client. The server starts if it does not run, and stays in this process."""
+        """Pickle the client. The server is started if needed, and stays a part of this process."""
         return self._client().__reduce__()
 
     def __repr__(self) -> str:
@@ -335,9 +350,9 @@ _servers: list[Server] = []
 
 
 def _twins(server: Server) -> Iterator[Server]:
-    """Yield the running servers whose replies would equal another one's, with the same weights.
+    """Yield the running servers of this process whose replies would equal those of a server.
 
-    A folder may have been trained on since its server started.
+    The names are compared too: the weights in a folder may have changed since a server started.
     """
     return (
         other
@@ -359,27 +374,28 @@ def serve(
     """Return a local vLLM server: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
 
     vLLM is installed if it is missing: its build for GPUs if there is an NVIDIA GPU, else the one
-    for CPUs. Where a `with` block is too short, call `start()` and `stop()` of the result. Running
-    the same line again returns the same server.
+    for CPUs. Where a `with` block is too short, call `start()` and `stop()` of the result. Calling
+    `serve` again with the same arguments returns the same server while it runs.
 
     Args:
-        model: A name on the Hugging Face hub or of a model that a package brings, a folder, or the
-            address of an endpoint and the name of one of its models, which is then used as it is.
-            Options may follow, as on the command line: "Qwen/Qwen3.5-4B --no-thinking",
-            "https://…/v1 NAME --key-env MY_KEY".
+        model: A name on the Hugging Face hub, the name of a model that a package brings, or a
+            folder. An endpoint's address and the name of one of its models may be given instead;
+            then nothing is started. Options may follow, as on the command line:
+            "Qwen/Qwen3.5-4B --no-thinking", "https://…/v1 NAME --key-env MY_KEY".
         port: Port on 127.0.0.1. If a server of the same model runs there (or on 8000, if None),
             it is used. None: a free port for a new server.
         tensor_parallel: GPUs that share one copy of the model.
-        data_parallel: Copies of the model, each in an engine of its own, behind one address. "auto"
-            is for many questions at once: as many as serve them best. A server of the model that
-            already runs is used with as many as it has.
+        data_parallel: Copies of the model, each in an engine of its own, behind one address.
+            "auto": as many as suit many questions at once. A server that already runs is used with
+            as many copies as it has.
         arguments: More arguments of vLLM.
-        python: An interpreter that has vLLM. None: the kit's own, see `install.interpreter`.
+        python: An interpreter that has vLLM. None: one that atlaskit installs, see
+            `install.interpreter`.
         in_flight: Most requests in flight at once, see `ak.VLM`.
 
     Raises:
-        InputError: If the model does not exist, or a setting is invalid. That the server does not
-            start, a `ServerError`, shows only when it is started.
+        InputError: If the model does not exist, or a setting is invalid. A server that does not
+            start raises `ServerError` later, when it is started.
 
     Examples:
         >>> vlm = ak.serve("Qwen/Qwen3-VL-8B-Instruct")  # starts at its first call, or by `with`
@@ -393,13 +409,13 @@ def serve(
 
 
 LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
-"""Where `atlaskit serve` serves a model if it is not told otherwise."""
+"""The default address of `atlaskit serve`."""
 SERVED = Kind("served", 1)
-"""The name of the model that an address last served."""
+"""A cache entry: the name of the model that an address last served."""
 
 
 def copies_for(in_flight: int) -> Copies:
-    """Return how many copies of a model to serve for so many questions at the same time."""
+    """Return how many copies of a model to serve for a number of questions at the same time."""
     return "auto" if in_flight > 1 else 1
 
 
@@ -415,20 +431,21 @@ def as_model(
 
     Args:
         model: A model, or the words of a `ModelSpec`: the address of a server, whose first model
-            that chats is taken, an address and a name, or what vLLM serves on this machine (a
-            hub id or a folder). Options may follow.
-        cache: Remembers which model a server served last; that one is taken if the server is gone.
-        is_replay: Whether no call will be made: then a server is not asked if `cache` knows its
-            model, and no key is needed.
+            that chats is taken; an address and a name; or a model for vLLM on this machine (a hub
+            id or a folder). Options may follow.
+        cache: Remembers which model a server served last, for when the server cannot be reached.
+        is_replay: Whether no call will be made. Then no key is needed, and a server is not asked
+            for its model if `cache` knows it.
         data_parallel: Copies of a model that is served on this machine, see `serve`.
-        keep: Whether a server that is started for it outlives this process, for the next question.
+        keep: Whether a server that is started for the model outlives this process, for later
+            commands.
 
     Returns:
         The model. One on this machine is a `Server`, which starts at its first call; a server of
         the same model that already runs is used.
 
     Raises:
-        InputError: `model` is none of these, or the variable with the key is missing.
+        InputError: `model` is none of these, or the environment variable of the key is missing.
         Unreachable: No server answers at the address, and `cache` does not know what it served.
     """
     if not isinstance(model, str | ModelSpec):
@@ -441,7 +458,7 @@ def as_model(
     spec = as_spec(model)
     if not spec.is_address:
         server = serve(spec, data_parallel=data_parallel)
-        server.keeps = keep and sys.platform == "linux"  # which has a list of processes, to find it
+        server.keeps = keep and sys.platform == "linux"  # /proc lists the servers that were kept
         return server
     address = spec.model
     settings = {**spec.settings, **spec.limits}
@@ -450,15 +467,15 @@ def as_model(
     if spec.name is not None:
         return VLM(address, spec.name, **settings)
     entry = SERVED.key(address=address)
-    known = cache.get_json(entry) if cache is not None else None
-    if not isinstance(known, str) or not known:
-        known = None
+    known_name = cache.get_json(entry) if cache is not None else None
+    if not isinstance(known_name, str) or not known_name:
+        known_name = None
     try:
-        vlm = VLM(address, known if is_replay else None, **settings)
+        vlm = VLM(address, known_name if is_replay else None, **settings)
     except Unreachable:
-        if known is None:
+        if known_name is None:
             raise
-        return VLM(address, known, **settings)
-    if cache is not None and vlm.name != known:
+        return VLM(address, known_name, **settings)
+    if cache is not None and vlm.name != known_name:
         cache.put_json(entry, vlm.name)
     return vlm

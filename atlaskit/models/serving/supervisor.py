@@ -1,14 +1,14 @@
-"""The supervisor process: runs a command, and stops its whole process group when nobody needs it.
+"""The supervisor process: runs a server's command, and stops it when nobody needs it.
 
     python -I supervisor.py OWNER_PID NOTICE COMMAND…
 
 The command runs in a process group of its own. The whole group is stopped when the command ends,
-when this process receives SIGTERM, SIGINT or SIGHUP, or when the owner is gone for whatever reason:
-an exit, a crash, a killed kernel.
+when this process receives SIGTERM, SIGINT or SIGHUP, or when the owner, this process's parent, has
+ended for whatever reason: an exit, a crash, a killed kernel.
 
-After SIGUSR1 the owner may go: the command is a server that is kept for others, which find it by
-this process's name and by NOTICE, the JSON of `process.notice_of`. It is stopped when no request
-has reached it for a while. NOTICE is "" for a command that is never kept.
+After SIGUSR1 the owner may end: the server is then kept for other processes, which find it by this
+process's name and by NOTICE, the JSON of `process.notice_of`. It is stopped when no request has
+reached it for a while. NOTICE is "" for a command that is never kept.
 
 This file is run as a script on its own, so it imports only the standard library.
 """
@@ -30,44 +30,53 @@ from urllib.parse import urlsplit
 
 POLL_S = 0.2
 PR_SET_PDEATHSIG = 1
+"""prctl's option for the signal that a process gets when its parent ends."""
 PR_SET_NAME = 15
+"""prctl's option for the name of a process."""
 KEPT = "atlaskit-kept"
 """Name of this process while others may use its server."""
 ENDING = "atlaskit-ending"
-"""Name of this process before it stops."""
+"""Name of this process while it stops its server."""
 GRACE_S = 15.0
 """Seconds the command has to stop after SIGTERM, before SIGKILL."""
 READ_S = 5.0
 """Most seconds to read a server's counters."""
 LAST_CALL_S = 1.0
-"""Seconds for a request of someone who found a kept server just before it was withdrawn."""
+"""Seconds for a request of a process that found a kept server just before it was withdrawn."""
 COUNTER = re.compile(
-    rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$", re.M
+    rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$",
+    re.MULTILINE,
 )
 
 
 class Flag:
-    """Set by a signal.
+    """A flag that the handler of a signal sets.
 
-    It takes no lock, as a `threading.Event` does: a handler that sets one waits for ever if the
-    signal comes while the main thread, which it interrupts, has the event's lock.
+    Unlike a `threading.Event`, it takes no lock. A handler interrupts the main thread, and would
+    wait for ever for a lock that the main thread has.
     """
 
     is_set = False
 
     def set(self, *signal_and_frame: object) -> None:
-        """Set it; a handler of signals."""
+        """Set the flag. The arguments are those of a signal handler."""
         self.is_set = True
 
     def wait(self, seconds: float) -> bool:
-        """Return whether it is set, after a pause if it is not."""
+        """Return whether the flag is set, after a pause if it is not set yet."""
         if not self.is_set:
             time.sleep(seconds)
         return self.is_set
 
 
 class Watched:
-    """A server that others may use, and for how long no request has reached it."""
+    """A kept server, which is watched for requests. While it lives, this process is named `KEPT`.
+
+    Attributes:
+        url: Address of the server.
+        log: Its log file.
+        idle_s: Seconds without a request after which it is idle.
+    """
 
     def __init__(self, notice: dict[str, object]) -> None:
         self.url = str(notice["url"])
@@ -87,30 +96,31 @@ class Watched:
         if now_s - self._read_s > self.idle_s / 100:
             self._read_s = now_s
             open_requests, finished = requests_of(self.url)
-            if open_requests > 0 or finished not in (-1.0, self._finished):
+            has_answered = finished >= 0
+            if open_requests > 0 or (has_answered and finished != self._finished):
                 self._active_s = time.monotonic()
                 self._finished = finished
         return now_s - self._active_s > self.idle_s
 
     def withdraw(self, stop: Flag) -> None:
-        """Tell others that it may no longer be used, and let open requests end."""
+        """Show other processes that the server may no longer be used, and let open requests end."""
         _control(PR_SET_NAME, ENDING.encode())
         stop.wait(LAST_CALL_S)
         while not stop.is_set and requests_of(self.url)[0] > 0:
             stop.wait(POLL_S)
 
     def remove_log(self) -> None:
-        """Delete the log, and its folder if that is empty then."""
+        """Delete the log, and its folder if it is empty then."""
         with suppress(OSError):
             self.log.unlink()
             self.log.parent.rmdir()
 
 
 def requests_of(url: str) -> tuple[float, float]:
-    """Return the open and the finished requests of a vLLM server; (0, −1) without an answer.
+    """Return how many requests of a vLLM server are open and finished; (0, −1) without an answer.
 
     Args:
-        url: Its address on this machine, to which no proxy leads.
+        url: The server's address on this machine. No proxy is used.
     """
     host = urlsplit(url)
     open_requests = 0.0
@@ -135,7 +145,7 @@ def supervise(owner: int, notice: str, command: list[str]) -> int:
 
     Args:
         owner: Process id of the owner, which is this process's parent.
-        notice: What others may know of the command once it is kept; "" if it never is.
+        notice: The JSON that describes the server to other processes; "" if it is never kept.
         command: The program and its arguments.
 
     Returns:
@@ -152,9 +162,9 @@ def supervise(owner: int, notice: str, command: list[str]) -> int:
     )
     try:
         while child.poll() is None and not stop.wait(POLL_S):
-            # This is asked first: the owner sends its signal before it goes.
+            # Before the flag is read, since an owner sends its signal before it ends.
             is_orphan = os.getppid() != owner
-            if server is None and keep.wait(0):
+            if server is None and keep.is_set:
                 server = Watched(json.loads(notice))
             if server is None and is_orphan:
                 break
@@ -171,7 +181,7 @@ def supervise(owner: int, notice: str, command: list[str]) -> int:
 
 
 def _die_with_me() -> None:
-    """Have the kernel stop the command if this process is killed."""
+    """Have the kernel stop the command if this process is killed. Runs in the command's process."""
     _control(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -192,12 +202,13 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
 
 
 def _is_group_alive(child: subprocess.Popen[bytes]) -> bool:
+    """Return whether the child's process group has a process that has not ended."""
     child.poll()  # a zombie stays in its group until it is waited for
     return _signal(child.pid, 0)
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a process group (0: none) and return whether the group has a process."""
+    """Send a signal to a process group, or none for 0; return whether the group has a process."""
     try:
         os.killpg(group, number)
     except PermissionError:

@@ -1,9 +1,12 @@
-"""Formats of annotation programs: ELAN, BORIS and Label Studio.
+"""Write and read the formats of annotation programs: ELAN, BORIS and Label Studio.
 
-ELAN's annotations lie on tiers on which they do not overlap, so overlapping passages of one kind
-take several. BORIS's states start and stop. Label Studio counts frames from 1. The forms are
-written and read here: a file from elsewhere can have any content, so XML with a document type is
-refused, and nothing is nested or long without a bound.
+* ELAN has tiers of annotations that do not overlap, so overlapping passages of one kind are spread
+  over several tiers.
+* BORIS has events: a state has a start event and a stop event, a point has one event.
+* Label Studio has ranges of frames, counted from 1.
+
+A file may come from an untrusted source, so XML with a document type is refused, and lengths and
+depths have limits.
 """
 
 from __future__ import annotations
@@ -30,38 +33,47 @@ from atlaskit.runs.exporting.passages import (
     videos_of,
 )
 from atlaskit.runs.exporting.tables import Event, paired
-from atlaskit.runs.exporting.timecode import clock_of
+from atlaskit.runs.exporting.timecode import FrameClock, clock_of
 from atlaskit.video.video import Video
 
 ASIDE = ("label", "confidence", "question")
-"""The contents of ELAN's tiers below a tier of passages."""
+"""The fields of a passage that have ELAN tiers of their own, below the tier of its text."""
+OWN_TIER = re.compile(rf"(?P<kind>{'|'.join(KINDS)})(?: \d+)?(?: (?P<field>{'|'.join(ASIDE)}))?")
+"""The name of an ELAN tier that `write_eaf` wrote, such as "note", "note 2" or "note 2 label"."""
 MOST_LEVELS = 40
 """The most levels of annotations that refer to others; in a broken file they may go in circles."""
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 
 
 def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
-    """Yield each passage with a lane, from 0, in which it overlaps no other."""
-    ends = list[float]()
+    """Yield each passage with the number of a lane, from 0, in which it overlaps no other."""
+    ends_s = list[float]()
     for passage in sorted(passages, key=lambda each: (each.start_s, each.end_s)):
-        free = [lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s]
-        if not free:
-            free = [len(ends)]
-            ends.append(0.0)
-        ends[free[0]] = max(passage.end_s, passage.start_s + 1e-3)
-        yield free[0], passage
+        free = [lane for lane, end_s in enumerate(ends_s) if end_s <= passage.start_s]
+        if free:
+            lane = free[0]
+        else:
+            lane = len(ends_s)
+            ends_s.append(0.0)
+        ends_s[lane] = max(passage.end_s, passage.start_s + 1e-3)  # at least a millisecond long
+        yield lane, passage
 
 
 def numbered(name: str, lane: int) -> str:
-    """Return a name, with a number from the second lane on."""
+    """Return the name of a lane: "note", "note 2", "note 3"."""
     return f"{name} {lane + 1}" if lane else name
+
+
+def file_name(path: str) -> str:
+    """Return the last part of a path with slashes or backslashes."""
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 # --- ELAN
 
 
 def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
-    """Return passages as an ELAN document: tiers by kind, and below them label and confidence."""
+    """Return passages as an ELAN document: tiers by kind, and below each the tiers of ASIDE."""
     attributes = {
         "AUTHOR": "atlaskit",
         "DATE": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -74,14 +86,14 @@ def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
     for name in filter(None, videos_of(passages)):
         path = path_of(videos.get(name))
         url = name
-        file_name = name
+        relative = name
         if path is not None:
             url = path.absolute().as_uri()
-            file_name = path.name
+            relative = path.name
         media = {
             "MEDIA_URL": url,
             "MIME_TYPE": mimetypes.guess_type(path or name)[0] or "unknown",
-            "RELATIVE_MEDIA_URL": f"./{file_name}",
+            "RELATIVE_MEDIA_URL": f"./{relative}",
         }
         ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", media)
     order = ElementTree.SubElement(root, "TIME_ORDER")
@@ -125,7 +137,18 @@ def _add_tier(
     passages: Sequence[Passage],
     count: int,
 ) -> int:
-    """Add a tier with its passages, and those below it; return the number of annotations so far."""
+    """Add a tier of passages, and the tiers of ASIDE below it.
+
+    Args:
+        root: The document.
+        order: Its list of time slots.
+        name: The name of the tier.
+        passages: The passages, which do not overlap.
+        count: The number of annotations in the document so far.
+
+    Returns:
+        The number of annotations with those that were added.
+    """
     tier = ElementTree.SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="passages")
     below = dict[str, ElementTree.Element]()
     for passage in passages:
@@ -164,16 +187,61 @@ def _annotate(tier: ElementTree.Element, tag: str, ids: dict[str, str], text: st
 
 
 def read_eaf(text: str) -> list[Passage]:
-    """Return the annotations of an ELAN document.
+    """Return the annotations of an ELAN document as passages.
 
-    A tier of another program's is the label of its annotations. Annotations that refer to others
-    take their times; of those that subdivide one, all take the whole of it. Time slots without a
-    time lie evenly between those around them, as ELAN shows them.
+    The name of a tier that `write_eaf` did not write becomes the label of its annotations. An
+    annotation that refers to another has the interval of that one, even if it is only a part of it.
+    Time slots without a time lie evenly between those around them, as ELAN shows them.
 
     Raises:
         InputError: The text is no ELAN document, or declares a document type, whose entities could
             grow without a bound.
     """
+    root = _elan_document(text)
+    media = root.find("HEADER/MEDIA_DESCRIPTOR")
+    attributes = {} if media is None else media.attrib
+    video = _name_in_url(attributes.get("MEDIA_URL", ""))
+    origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
+    times_s = _slots(root)
+    spans_s = dict[str, tuple[float, float]]()
+    asides = dict[str, dict[str, str]]()
+    found = list[tuple[str, str, str]]()  # identifier, tier, text
+    referring = list[tuple[str, str, str, str]]()  # identifier, that of the other, tier, text
+    for tier in root.findall("TIER"):
+        name = tier.get("TIER_ID", "")
+        for annotation in tier.findall("ANNOTATION/*"):
+            value = annotation.findtext("ANNOTATION_VALUE") or ""
+            identifier = annotation.get("ANNOTATION_ID", "")
+            if annotation.tag == "REF_ANNOTATION":
+                target = annotation.get("ANNOTATION_REF", "")
+                referring.append((identifier, target, name, value))
+                continue
+            start_s = times_s.get(annotation.get("TIME_SLOT_REF1", ""))
+            end_s = times_s.get(annotation.get("TIME_SLOT_REF2", ""))
+            if start_s is not None and end_s is not None:
+                spans_s[identifier] = start_s + origin_s, max(start_s, end_s) + origin_s
+                found.append((identifier, name, value))
+    targets = {identifier: target for identifier, target, _, _ in referring}
+    for identifier, target, name, value in referring:
+        match = OWN_TIER.fullmatch(name)
+        if match and match["field"]:
+            asides.setdefault(target, {})[match["field"]] = value
+            continue
+        # Follow the references to the annotation that has times.
+        for _ in range(MOST_LEVELS):
+            target = targets.get(target, target)
+        if target in spans_s:
+            spans_s[identifier] = spans_s[target]
+            found.append((identifier, name, value))
+    passages = list[Passage]()
+    for identifier, name, value in found:
+        aside = asides.get(identifier, {})
+        passages.append(_annotated(spans_s[identifier], name, value, aside, video))
+    return passages
+
+
+def _elan_document(text: str) -> ElementTree.Element:
+    """Parse an ELAN document; raise InputError as `read_eaf` does."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError("it declares a document type, which no ELAN file needs; save it without.")
     try:
@@ -182,57 +250,31 @@ def read_eaf(text: str) -> list[Passage]:
         raise InputError(f"it is not valid XML ({error}).") from error
     if root.tag != "ANNOTATION_DOCUMENT":
         raise InputError("it is no ELAN document.")
-    media = root.find("HEADER/MEDIA_DESCRIPTOR")
-    attributes = {} if media is None else media.attrib
-    video = (
-        unquote(urlsplit(attributes.get("MEDIA_URL", ""))[2]).replace("\\", "/").rpartition("/")[2]
-    )
-    origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
-    times_s = _slots(root)
-    spans = dict[str, tuple[float, float]]()
-    asides = dict[str, dict[str, str]]()
-    found = []
-    waiting = list[tuple[str, str, str, str]]()  # identifier, what it refers to, tier, text
-    for tier in root.findall("TIER"):
-        name = tier.get("TIER_ID", "")
-        for annotation in tier.findall("ANNOTATION/*"):
-            value = annotation.findtext("ANNOTATION_VALUE") or ""
-            identifier = annotation.get("ANNOTATION_ID", "")
-            if annotation.tag == "REF_ANNOTATION":
-                waiting.append((identifier, annotation.get("ANNOTATION_REF", ""), name, value))
-                continue
-            slots = [times_s.get(annotation.get(f"TIME_SLOT_REF{number}", "")) for number in (1, 2)]
-            match slots:
-                case [float(start_s), float(end_s)]:
-                    spans[identifier] = start_s + origin_s, max(start_s, end_s) + origin_s
-                    found.append((identifier, name, value))
-    own = re.compile(rf"({'|'.join(KINDS)})(?: \d+)?(?: ({'|'.join(ASIDE)}))?")
-    refers = {identifier: to for identifier, to, _, _ in waiting}
-    for identifier, to, name, value in waiting:
-        match = own.fullmatch(name)
-        if match and match[2]:
-            asides.setdefault(to, {})[match[2]] = value
-            continue
-        for _ in range(MOST_LEVELS):
-            to = refers.get(to, to)
-        if to in spans:
-            spans[identifier] = spans[to]
-            found.append((identifier, name, value))
-    return [
-        _annotated(spans[identifier], name, value, own, asides.get(identifier, {}), video)
-        for identifier, name, value in found
-    ]
+    return root
+
+
+def _name_in_url(url: str) -> str:
+    """Return the name of the file that a URL, or a path, leads to."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # not a valid URL
+        path = url
+    return file_name(unquote(path))
 
 
 def _annotated(
-    span_s: tuple[float, float],
-    tier: str,
-    value: str,
-    own: re.Pattern[str],
-    aside: dict[str, str],
-    video: str,
+    span_s: tuple[float, float], tier: str, value: str, aside: dict[str, str], video: str
 ) -> Passage:
-    match = own.fullmatch(tier)
+    """Return the passage of an annotation.
+
+    Args:
+        span_s: Its interval in seconds.
+        tier: The name of its tier.
+        value: Its text.
+        aside: The texts on the tiers of ASIDE, by field.
+        video: The name of the video.
+    """
+    match = OWN_TIER.fullmatch(tier)
     if match is None:
         return Passage(*span_s, clean(value), label=tier, video=video)
     try:
@@ -242,7 +284,7 @@ def _annotated(
     return Passage(
         *span_s,
         clean(value),
-        kind=as_kind(match[1]),
+        kind=as_kind(match["kind"]),
         label=aside.get("label", ""),
         confidence=confidence,
         question=aside.get("question", ""),
@@ -251,27 +293,28 @@ def _annotated(
 
 
 def _milliseconds(text: str | None) -> float | None:
-    """Return the seconds of a text of milliseconds; None for any other text."""
+    """Return a number of milliseconds, given as text, in seconds; None for any other text."""
     if text is None or not re.fullmatch(r"-?\d{1,12}", text, re.ASCII):
         return None
     return int(text) / 1000
 
 
 def _slots(root: ElementTree.Element) -> dict[str, float]:
-    """Return the second of each time slot."""
+    """Return the time of each time slot in seconds."""
     times_s = dict[str, float]()
-    open_ = list[str]()
+    untimed = list[str]()  # the slots since the last one with a time
     last_s = 0.0
     for slot in root.iter("TIME_SLOT"):
         name = slot.get("TIME_SLOT_ID", "")
         time_s = _milliseconds(slot.get("TIME_VALUE"))
         if time_s is None:
-            open_.append(name)
+            untimed.append(name)
             continue
-        for number, each in enumerate(open_, start=1):
-            times_s[each] = last_s + (time_s - last_s) * number / (len(open_) + 1)
-        open_.clear()
-        times_s[name] = last_s = time_s
+        for number, each in enumerate(untimed, start=1):
+            times_s[each] = last_s + (time_s - last_s) * number / (len(untimed) + 1)
+        untimed.clear()
+        times_s[name] = time_s
+        last_s = time_s
     return times_s
 
 
@@ -281,9 +324,10 @@ def _slots(root: ElementTree.Element) -> dict[str, float]:
 def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
     """Return passages as a project of BORIS: one observation a video, one behaviour a label.
 
-    A behaviour is the label of a passage, or its kind in parentheses; the subject is the kind.
+    The behaviour of a passage is its label, or else its kind in parentheses; the subject is its
+    kind.
     """
-    codes = dict[str, bool]()
+    is_state = dict[str, bool]()  # by behaviour: whether one of its passages has a duration
     subjects = dict[str, None]()
     observations = dict[str, Any]()
     for name in videos_of(passages):
@@ -297,21 +341,23 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
             for lane, passage in lanes(group):
                 subject = numbered(kind, lane)
                 subjects[subject] = None
-                is_state = passage.start_s < passage.end_s
-                codes[code] = codes.get(code, False) or is_state
+                has_duration = passage.start_s < passage.end_s
+                is_state[code] = is_state.get(code, False) or has_duration
                 events.append([passage.start_s, subject, code, "", passage.text, "NA"])
                 events.append([passage.end_s, subject, code, "", "", "NA"])
         observations[name or "observation"] = _observation(name, events, passages, videos)
-    for observation in observations.values():  # a behaviour without any length is a point
+    # Start and stop events alternate; those of points lose the stop.
+    for observation in observations.values():
         kept = list[list[Any]]()
         for number, event in enumerate(observation["events"]):
-            if codes[event[2]] or number % 2 == 0:
+            is_start = number % 2 == 0
+            if is_start or is_state[event[2]]:
                 kept.append(event)
         observation["events"] = kept
     behaviours = dict[str, Any]()
-    for code, is_state in codes.items():
+    for code, has_duration in is_state.items():
         behaviours[str(len(behaviours))] = {
-            "type": "State event" if is_state else "Point event",
+            "type": "State event" if has_duration else "Point event",
             "key": "",
             "code": code,
             "description": "",
@@ -380,18 +426,20 @@ def _observation(
 
 
 def read_boris(text: str) -> list[Passage]:
-    """Return the events of a project of BORIS: its states from start to stop, its points.
+    """Return the events of a project of BORIS as passages: its states and its points.
 
     Raises:
-        InputError: The text is no project.
+        InputError: The text is no project of BORIS.
     """
     project = json_value(text)
     observations = project.get("observations") if isinstance(project, dict) else None
     if not isinstance(observations, dict):
         raise InputError("it is no project of BORIS.")
     behaviours = project.get("behaviors_conf")
+    if not isinstance(behaviours, dict):
+        behaviours = {}
     states = set[str]()
-    for each in behaviours.values() if isinstance(behaviours, dict) else ():
+    for each in behaviours.values():
         if isinstance(each, dict) and "state" in str(each.get("type")).lower():
             states.add(str(each.get("code")))
     passages = list[Passage]()
@@ -402,8 +450,11 @@ def read_boris(text: str) -> list[Passage]:
         offset_s = observation.get("time offset")
         if not isinstance(offset_s, int | float) or abs(offset_s) >= 1e7:
             offset_s = 0.0
+        rows = observation.get("events") or []
+        if not isinstance(rows, list):
+            raise InputError("the events of an observation are no list.")
         events = list[Event]()
-        for event in observation.get("events") or []:
+        for event in rows:
             match event:
                 case [int() | float() as time_s, str(subject), str(code), _, str(comment), *_]:
                     at_s = max(0.0, time_s - offset_s)
@@ -421,7 +472,7 @@ def _medium(observation: dict[str, Any]) -> str:
     """Return the name of an observation's file; empty if there are several, or none."""
     match observation.get("file"):
         case {"1": [name]}:
-            return str(name).replace("\\", "/").rpartition("/")[2]
+            return file_name(str(name))
     return ""
 
 
@@ -429,10 +480,9 @@ def _medium(observation: dict[str, Any]) -> str:
 
 
 def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
-    """Return passages as tasks for Label Studio's import, one a video, for `TimelineLabels`.
+    """Return passages as tasks to import into Label Studio, one a video, for `TimelineLabels`.
 
-    Answers and evidence of a model are predictions; notes and truths are annotations. Frames count
-    from 1.
+    Answers and evidence of a model are predictions; notes and truths are annotations.
     """
     tasks = list[dict[str, Any]]()
     for name in videos_of(passages):
@@ -455,7 +505,7 @@ def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
     return (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
+def _region(number: int, passage: Passage, clock: FrameClock) -> dict[str, Any]:
     first, after = clock.span(passage.start_s, passage.end_s)
     meta = {"text": [passage.text], "atlaskit": passage.to_json() | {"range": [first, after]}}
     region: dict[str, Any] = {
@@ -477,16 +527,18 @@ def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
 def read_label_studio(
     tasks: Sequence[Any], video: Video | None, fps: float | None
 ) -> list[Passage]:
-    """Return the regions of a timeline in an export of Label Studio, or in tasks for its import.
+    """Return the regions of timelines as passages, from an export of Label Studio or from tasks.
 
     Args:
-        tasks: The value of the JSON.
-        video: The video that it is about, whose frames it counts.
+        tasks: The tasks, as parsed JSON.
+        video: The video whose frames are counted; of several files as one video, the first counts.
         fps: Frames per second if the tasks do not state them; Label Studio's own default is 24.
 
     Raises:
-        InputError: It is of another form, or the rate is not known.
+        InputError: A task or a range is invalid, or the frame rate is not known.
     """
+    if video is not None:
+        video = video.locate(0.0)[0]
     passages = list[Passage]()
     for task in tasks:
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
@@ -495,20 +547,24 @@ def read_label_studio(
         rate = data.get("fps")
         if not isinstance(rate, int | float) or not 0 < rate < 1e5:
             rate = fps
-        source = str(data.get("video") or "").replace("\\", "/").rpartition("/")[2]
+        source = file_name(str(data.get("video") or ""))
         for group in (*_list(task, "annotations"), *_list(task, "predictions")):
             for region in _list(group, "result"):
                 match region:
                     case {"value": {"ranges": [*ranges], "timelinelabels": [*labels]}}:
-                        clock = clock_of(None if video is None else video.locate(0.0)[0], rate)
+                        clock = clock_of(video, rate)
                         label = str(labels[0]) if labels else ""
                         passages += _regions(region, ranges, label, clock, source)
     return passages
 
 
 def _regions(
-    region: dict[str, Any], ranges: Sequence[Any], label: str, clock: Any, video: str
+    region: dict[str, Any], ranges: Sequence[Any], label: str, clock: FrameClock, video: str
 ) -> Iterator[Passage]:
+    """Yield a passage for each range of a region; raise InputError for an invalid range.
+
+    A region that `write_label_studio` wrote has the whole passage in `meta`.
+    """
     meta = region.get("meta")
     if not isinstance(meta, dict):
         meta = {}
@@ -522,7 +578,7 @@ def _regions(
                 end_s = clock.seconds(max(first, last))
                 ours = meta.get("atlaskit")
                 if isinstance(ours, dict):
-                    if ours.get("range") != [first - 1, last]:  # a person moved it
+                    if ours.get("range") != [first - 1, last]:  # a person moved the range
                         ours = {**ours, "start_s": start_s, "end_s": end_s}
                     yield Passage.from_json(ours)
                     continue
@@ -535,7 +591,7 @@ def _regions(
 
 
 def _list(value: object, name: str) -> list[Any]:
-    """Return the list of a name in an object; an empty one if there is none."""
+    """Return the list under a name in an object; [] if there is none."""
     if isinstance(value, dict) and isinstance(value.get(name), list):
         return list(value[name])
     return []

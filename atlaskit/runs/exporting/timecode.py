@@ -1,8 +1,8 @@
-"""`FrameClock`: seconds as numbers of frames and back, by a file's own frame times; timecode.
+"""`FrameClock`: converts seconds to frame numbers and SMPTE timecode, and back.
 
 A stretch has the frames that are shown in it: from the one on the screen at its start to the last
-one that appears before its end. Where a file's frames do not come evenly, frames are counted on a
-clock that is fast enough to tell them apart, and each keeps its own time.
+one that appears before its end. In a file with a variable frame rate, frames are numbered by the
+ticks of a clock that is fast enough to give each frame a tick of its own.
 """
 
 from __future__ import annotations
@@ -39,19 +39,22 @@ RATES = (
 NEAR = 2e-4
 """Relative difference up to which a rate counts as one of RATES: files state rounded rates."""
 DROPPING = {Fraction(30_000, 1001): 2, Fraction(60_000, 1001): 4}
-"""Numbers that drop-frame timecode leaves out in each minute but every tenth, by its rate."""
+"""How many frame numbers drop-frame timecode skips in each minute but every tenth, by rate."""
 JITTER = 0.98
 """Share of the shortest usual gap between frames that still counts as that gap."""
 TICK_TOLERANCE = 0.05
 """Share of a tick by which a frame may come late: times in files are rounded."""
-_TIMECODE = re.compile(r"(\d{1,3})[:;](\d\d)[:;](\d\d)([:;.,])(\d{1,4})", re.ASCII)
+_TIMECODE = re.compile(
+    r"(?P<hours>\d{1,3})[:;](?P<minutes>\d\d)[:;](?P<seconds>\d\d)(?P<sign>[:;.,])(?P<frame>\d{1,4})",
+    re.ASCII,
+)
 
 
 def rate_of(fps: float) -> Fraction:
-    """Return the rate that frames per second are counted at: 29.97 is 30000/1001.
+    """Return the exact rate of a timecode for frames per second: 30000/1001 for 29.97.
 
-    A rate with which no timecode can count, such as 12.5, becomes a usual one that is a multiple of
-    it, or the next one.
+    Timecode cannot count at a rate such as 12.5. It becomes the first of RATES that is a multiple
+    of it, or else the next faster one.
     """
     nearest = min(RATES, key=lambda rate: abs(float(rate) - fps))
     if abs(float(nearest) - fps) <= NEAR * fps:
@@ -60,8 +63,8 @@ def rate_of(fps: float) -> Fraction:
         return Fraction(round(fps))
     faster = [rate for rate in RATES if rate > fps]
     for rate in faster:
-        times = float(rate) / fps
-        if abs(times - round(times)) <= NEAR:
+        multiple = float(rate) / fps
+        if abs(multiple - round(multiple)) <= NEAR:
             return rate
     return faster[0] if faster else Fraction(math.ceil(fps))
 
@@ -71,9 +74,10 @@ class FrameClock:
     """A clock of `rate` ticks a second for the frames of one video.
 
     Args:
-        rate: Ticks per second; a tick is a frame where frames come evenly.
-        times_s: The second of every frame; None where frames come evenly from second 0 on.
-        ticks: The tick of every frame in `times_s`.
+        rate: Ticks per second; at a constant frame rate, a tick is a frame.
+        times_s: The time of every frame in seconds, shape (n,); None at a constant rate from second
+            0 on.
+        ticks: The tick of every frame in `times_s`, shape (n,).
     """
 
     rate: Fraction
@@ -82,7 +86,7 @@ class FrameClock:
 
     @property
     def drops(self) -> int:
-        """Numbers that its timecode leaves out in most minutes; 0 if it drops none."""
+        """How many frame numbers the timecode skips in most minutes; 0 if it skips none."""
         return DROPPING.get(self.rate, 0)
 
     def span(self, start_s: float, end_s: float) -> tuple[int, int]:
@@ -90,18 +94,18 @@ class FrameClock:
         if self.times_s is None or self.ticks is None:
             first = math.floor((start_s + TIME_STEP_S) * self.rate)
             return first, max(first + 1, math.ceil((end_s - TIME_STEP_S) * self.rate))
-        index = max(0, int(np.searchsorted(self.times_s, start_s + TIME_STEP_S, "right")) - 1)
-        after = int(np.searchsorted(self.times_s, end_s - TIME_STEP_S, "left"))
-        first = int(self.ticks[index])
-        past_last = math.ceil((end_s - TIME_STEP_S) * self.rate)
-        if after < len(self.ticks):
-            last = int(self.ticks[after])
+        shown = max(0, int(np.searchsorted(self.times_s, start_s + TIME_STEP_S, "right")) - 1)
+        following = int(np.searchsorted(self.times_s, end_s - TIME_STEP_S, "left"))
+        first = int(self.ticks[shown])
+        if following < len(self.ticks):
+            after = int(self.ticks[following])
         else:
-            last = max(past_last, int(self.ticks[-1]) + 1)
-        return first, max(first + 1, last)
+            past_end = math.ceil((end_s - TIME_STEP_S) * self.rate)
+            after = max(past_end, int(self.ticks[-1]) + 1)
+        return first, max(first + 1, after)
 
     def seconds(self, tick: int) -> float:
-        """Return the second at which the frame of a tick appears."""
+        """Return the time in seconds at which the frame of a tick appears."""
         if self.times_s is not None and self.ticks is not None:
             index = min(int(np.searchsorted(self.ticks, tick)), len(self.ticks) - 1)
             if int(self.ticks[index]) == tick:
@@ -111,13 +115,14 @@ class FrameClock:
     def timecode(self, tick: int) -> str:
         """Return a tick as SMPTE timecode; with a semicolon if it is drop-frame timecode.
 
-        Drop-frame timecode leaves out the first `drops` frame numbers of each minute but every
-        tenth, so that at 29.97 frames per second it keeps up with the clock.
+        Drop-frame timecode skips the first `drops` frame numbers of each minute but every tenth, so
+        that at 29.97 frames per second it does not fall behind the clock.
         """
         base = max(1, round(self.rate))
         if self.drops:
             tens, rest = divmod(tick, 600 * base - 9 * self.drops)
             minutes = 10 * tens
+            # The first of ten minutes skips nothing; each of the other nine begins with a skip.
             if rest >= 60 * base:
                 after_first, rest = divmod(rest - 60 * base, 60 * base - self.drops)
                 minutes += 1 + after_first
@@ -134,32 +139,38 @@ class FrameClock:
 
         Args:
             timecode: Hours, minutes, seconds and frames.
-            is_dropping: Whether numbers are left out; None: if the last sign is a semicolon.
+            is_dropping: Whether it is drop-frame timecode; None: it is if its last sign is a
+                semicolon.
 
         Raises:
-            ValueError: It is none, or counts more frames than a second has.
+            ValueError: The text is no timecode, or counts more frames than a second has.
         """
         match = _TIMECODE.fullmatch(timecode.strip())
         base = max(1, round(self.rate))
-        if match is None or int(match[5]) >= base or int(match[3]) > 59 or int(match[2]) > 59:
+        if (
+            match is None
+            or int(match["minutes"]) > 59
+            or int(match["seconds"]) > 59
+            or int(match["frame"]) >= base
+        ):
             raise ValueError(
                 f"{timecode!r:.40} is no timecode at {float(self.rate):g} frames per second"
             )
-        minutes = 60 * int(match[1]) + int(match[2])
-        tick = (60 * minutes + int(match[3])) * base + int(match[5])
+        minutes = 60 * int(match["hours"]) + int(match["minutes"])
+        tick = (60 * minutes + int(match["seconds"])) * base + int(match["frame"])
         if is_dropping is None:
-            is_dropping = match[4] == ";"
+            is_dropping = match["sign"] == ";"
         if is_dropping:
             tick -= self.drops * (minutes - minutes // 10)
         return tick
 
 
 def clock_of(video: Video | None, fps: float | None) -> FrameClock:
-    """Return the clock of a video's file, by the times of its frames where the file is there.
+    """Return the frame clock of a video.
 
     Args:
-        video: The video; None if only its rate is known.
-        fps: A given rate; None means that of the video.
+        video: The video, whose frame times are read if its file exists; None if it is not known.
+        fps: The frame rate, for a video that is not known.
 
     Raises:
         InputError: Neither is known.
@@ -178,7 +189,7 @@ def _clock_of(video: Video) -> FrameClock:
     """Return the clock of a video; it is cached, since reading the frame times reads the file."""
     try:
         times_s = video.frame_times()
-    except VideoError:  # the file is gone, so its recorded facts are used
+    except VideoError:  # the file is gone: only its cached frame rate is known
         times_s = None
     rate = rate_of(video.fps)
     if times_s is None or len(times_s) < 2:
@@ -187,19 +198,24 @@ def _clock_of(video: Video) -> FrameClock:
     if np.abs(times_s * float(rate) - ticks).max() < 0.5:
         return FrameClock(rate, times_s, ticks)
     fast = _fast_enough(times_s)
-    # At the second of its tick, the file shows the frame, whichever program counts.
+    # Round up: a program that seeks to the time of a tick then finds its frame, not the one before.
     ticks = np.ceil(times_s * float(fast) - TICK_TOLERANCE).astype(np.int64)
     return FrameClock(fast, times_s, np.maximum.accumulate(ticks))
 
 
 def _fast_enough(times_s: NDArray[np.float64]) -> Fraction:
-    """Return the usual rate that tells all but a few frames apart: a slow one that fits them."""
+    """Return the rate of RATES that separates all but a few frames.
+
+    Of the slowest such rate and those up to 5 % faster, the one whose ticks lie nearest to the
+    frames is returned.
+    """
     gap_s = float(np.quantile(np.diff(times_s), 0.01))
     least = JITTER / max(gap_s, 1e-6)
     enough = [rate for rate in RATES if float(rate) >= least] or [RATES[-1]]
+    candidates = [rate for rate in enough if rate <= enough[0] * Fraction(21, 20)]
 
     def misfit(rate: Fraction) -> float:
         ticks = times_s * float(rate)
         return float(np.abs(ticks - np.round(ticks)).mean())
 
-    return min((rate for rate in enough if rate <= enough[0] * Fraction(21, 20)), key=misfit)
+    return min(candidates, key=misfit)

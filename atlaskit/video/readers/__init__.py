@@ -23,21 +23,27 @@ Size: TypeAlias = tuple[int, int]
 
 
 class Packets(NamedTuple):
-    """The packets of a stream, in order of time."""
+    """The n packets of a stream, in order of time."""
 
     times_s: NDArray[np.float64]
+    """When the frame of each is shown, (n,)."""
     sizes: NDArray[np.int64]
+    """Bytes of each, (n,)."""
     are_keyframes: NDArray[np.bool_]
+    """(n,)."""
 
 
 LETTERBOX = (128, 128, 128)
-"""Grey, the colour beside a picture that does not fill its place, and behind a transparent one.
-Black is reserved for dead cells."""
+"""Grey, the colour beside a picture that does not fill its cell, and behind a transparent one.
+Black is reserved for cells that were ruled out."""
 
 TIME_STEP_S = 1e-6
 """Tolerance of times, so that the time of a frame, rounded to a float, still finds that frame."""
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+if hasattr(os, "sched_getaffinity"):
+    CORES = len(os.sched_getaffinity(0))
+else:
+    CORES = os.cpu_count() or 1
 """Number of cores that this process may use."""
 
 

@@ -1,4 +1,4 @@
-"""`Codec`: the settings that a decoder needs at its start. Makes decoders and packets for it."""
+"""`Codec`: the settings of a decoder; `new_context` makes it, `packet_of` makes its packets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARAMETERS = {
 """Patterns for the part of a keyframe that describes the shape of pictures: the sequence header of
 MPEG-2 (ISO 13818-2, 6.2.2), and the sequence parameter set of H.264."""
 SEARCHED_BYTES = 4096
-"""Bytes at the start of a packet in which these patterns are searched."""
+"""These patterns are searched for in this many bytes at the start of a packet."""
 
 
 class Codec(NamedTuple):
@@ -37,10 +37,10 @@ class Codec(NamedTuple):
     name: str
     """FFmpeg's name of the decoder."""
     settings: dict[str, int | str]
-    """The attributes of a codec context named in `CODEC_SETTINGS`, as far as they are known."""
+    """Attributes of a codec context, of those named in `CODEC_SETTINGS`."""
     data: dict[str, bytes]
-    """The "extradata" of a stream, the "palette" of a packet, the "parameters" in a keyframe. A
-    decoder cannot continue with other data."""
+    """The "extradata" of a stream, the "palette" of a packet, and the "parameters" of a
+    keyframe."""
 
     @property
     def coded_size(self) -> Size:
@@ -49,33 +49,42 @@ class Codec(NamedTuple):
 
 
 CODEC_SETTINGS = (
-    *("width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
-    *("color_range", "colorspace", "color_primaries", "color_trc"),
+    "width",
+    "height",
+    "pix_fmt",
+    "codec_tag",
+    "bits_per_coded_sample",
+    "field_order",
+    "color_range",
+    "colorspace",
+    "color_primaries",
+    "color_trc",
 )
+"""The attributes of a codec context that a decoder needs before the first packet."""
 
 
 def same_decoder(codec: Codec, other: Codec) -> bool:
-    """Return whether one decoder can go on from packets of one codec to those of another.
+    """Return whether a decoder for packets of one codec can continue with those of another.
 
-    A new palette needs no new decoder: it comes with the packets.
+    Only their palettes may differ, since a palette comes with the packets.
     """
-    return codec._replace(data=codec.data | {"palette": b""}) == other._replace(
-        data=other.data | {"palette": b""}
-    )
+    without_palette = codec._replace(data=codec.data | {"palette": b""})
+    other_without_palette = other._replace(data=other.data | {"palette": b""})
+    return without_palette == other_without_palette
 
 
 def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> VideoCodecContext:
-    """Return a decoder with `threads` threads; with 0, FFmpeg chooses their number.
+    """Return a new decoder.
 
     Args:
-        codec: What it decodes.
-        threads: The number of threads.
+        codec: Its settings.
+        threads: The number of threads; with 0, FFmpeg chooses it.
         is_strict: Whether a decoder with several threads stops at the slightest fault.
     """
-    preferred = PREFERRED_DECODERS.get(codec.name, "")
-    context = VideoCodecContext.create(
-        preferred if preferred in codecs_available else codec.name, "r"
-    )
+    decoder_name = PREFERRED_DECODERS.get(codec.name, "")
+    if decoder_name not in codecs_available:
+        decoder_name = codec.name
+    context = VideoCodecContext.create(decoder_name, "r")
     assert isinstance(context, VideoCodecContext)
     context.extradata = codec.data.get("extradata")
     for name, value in codec.settings.items():
@@ -85,8 +94,8 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
     context.thread_count = threads
     context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
     if threads != 1 and is_strict:
-        # A decoder with several threads may return a frame before it marks it as damaged. So it
-        # stops at the slightest fault; then each frame is decoded again by a single thread.
+        # A decoder with several threads may return a frame before it marks it as damaged. So the
+        # decoder stops at the slightest fault, and a single thread decodes each frame again.
         context.options |= {"err_detect": "explode"}
     elif codec.name == "mpeg4":
         # FFmpeg guesses from the frames before whether an MPEG-4 frame may end with a few idle
@@ -97,8 +106,8 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
 
 def packet_of(data: bytes, codec: Codec) -> VideoPacket:
     """Return a packet that holds some bytes and the palette of its codec."""
-    # Not Packet(data): a decoder's thread needs Python's lock to free it, and the thread that
-    # closes the decoder holds this lock while it waits.
+    # Packet(data) could deadlock: a decoder's thread needs the GIL to free such a packet, and the
+    # thread that closes the decoder holds the GIL while it waits.
     packet = cast("VideoPacket", Packet(len(data)))
     packet.update(data)
     palette = codec.data.get("palette")

@@ -1,9 +1,9 @@
 """`DecordReader`: frames through decord, checked against the default reader.
 
 decord is no longer developed, and returns wrong frames of some files. So the facts about a file
-come from the default reader. When a file is opened, the times of all its frames are compared with
-those of its packets, and some of its frames with those of the default reader. A file that differs
-is refused.
+come from the default reader. When a file is opened, all of decord's frame times are compared with
+the times of the packets, and some of its frames with the default reader's frames. If they differ,
+the file is refused.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
 
 CHECKED_FRAMES = 16
-"""Number of frames, spread over the file, that are compared with those of the default reader."""
+"""Number of frames, spread over the file, that are compared with the default reader's."""
 CHECKED_SIZE = (160, 90)
 """Width and height of the frames that are compared."""
 SAME_TIME_S = 1.5e-3
+"""Two times of a frame are the same if they differ by at most this."""
 SAME_PIXELS = 6.0
 """Two scaled frames are the same if their mean difference, of 255, is at most this."""
 
@@ -41,8 +42,8 @@ class DecordReader(PyAVReader):
         InputError: decord is not installed.
     """
 
-    def __init__(self, path: Path, copies: Path) -> None:
-        super().__init__(path, copies)
+    def __init__(self, path: Path, indexes: Path) -> None:
+        super().__init__(path, indexes)
         self._scaler = PictureScaler(self.size)
         self._decord_lock = threading.Lock()
         if self.readable_s < self.duration_s:
@@ -66,7 +67,7 @@ class DecordReader(PyAVReader):
         if (np.abs(np.asarray(starts_s) - self._frame_starts_s) > SAME_TIME_S).any():
             raise self._refusal("it shows frames at other times")
         self._check_frames(starts_s)
-        self.frames_decoded = 0
+        self.frames_decoded = 0  # frames of this check do not count
 
     def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
@@ -92,11 +93,11 @@ class DecordReader(PyAVReader):
     def _check_frames(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord shows the same frames as the default reader."""
         indices = np.unique(np.linspace(0, len(starts_s) - 1, CHECKED_FRAMES).round().astype(int))
-        # In a random order: decord fails when it seeks.
+        # In random order, since decord returns wrong frames when it seeks.
         shuffled = np.random.default_rng(0).permutation(indices)
         times_s = [float(starts_s[index]) for index in shuffled]
-        right = super().try_frames(times_s, CHECKED_SIZE)
-        for time_s, expected in zip(times_s, right, strict=True):
+        references = super().try_frames(times_s, CHECKED_SIZE)
+        for time_s, expected in zip(times_s, references, strict=True):
             (frame,) = self.try_frames([time_s], CHECKED_SIZE)
             if isinstance(expected, FrameError) or isinstance(frame, FrameError):
                 raise self._refusal(f"a frame cannot be decoded at {time_s:.3f} s")
@@ -111,5 +112,5 @@ class DecordReader(PyAVReader):
 
 def _reason(error: Exception) -> str:
     """Return decord's error without the time and source location that it begins with."""
-    first = str(error).partition("\n")[0] or type(error).__name__
-    return re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", first)
+    first_row = str(error).partition("\n")[0] or type(error).__name__
+    return re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", first_row)

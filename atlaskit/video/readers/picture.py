@@ -1,7 +1,7 @@
 """Turns decoded frames into upright RGB pixels of a given size, as players show them.
 
-* `Orientation`: how the frames of a track are cropped, turned and mirrored. Phones record sideways
-  and say so in the header of the track, or in the first frame.
+* `Orientation`: how the frames of a track are cropped, turned and mirrored. Phones record sideways,
+  and store how to turn the frames in the header of the track or in the first frame.
 * `PictureScaler`: converts a frame to pixels.
 """
 
@@ -39,10 +39,13 @@ from atlaskit.video.readers.container import DECODE_ERRORS, codec_of
 from atlaskit.video.readers.headers import boxes_of_track, crop_of
 
 SAME_SHAPE = 0.02
-"""Shapes with a smaller relative difference are the same: players and encoders round them."""
+"""Shapes with a smaller relative difference count as the same, since players and encoders round
+them."""
 OPAQUE = 255
+"""The alpha of an opaque pixel."""
 EXIF = re.compile(rb"Exif(?=\0\0)|eXIf")
-"""The name of EXIF data in JPEG and in PNG. It overrides the matrix of the container in FFmpeg."""
+"""The name of EXIF data in JPEG and in PNG. In FFmpeg, the turn in EXIF data overrides that of the
+container."""
 
 
 class Orientation(NamedTuple):
@@ -61,7 +64,7 @@ class Orientation(NamedTuple):
         return self.quarter_turns % 2 == 1
 
     def cropped(self, size: Size) -> Size:
-        """Return the (width, height) that remains of encoded frames."""
+        """Return the (width, height) that remains of encoded frames after the crop."""
         left, top, right, bottom = self.crop
         return size[0] - left - right, size[1] - top - bottom
 
@@ -82,8 +85,10 @@ def turned_by(a: float, b: float, c: float, d: float) -> Orientation:
     determinant = a * d - b * c
     if determinant == 0:
         return UPRIGHT
-    sign = -1 if determinant < 0 else 1
-    return Orientation(-round(math.atan2(sign * b, sign * a) / (math.pi / 2)) % 4, determinant < 0)
+    is_mirrored = determinant < 0
+    sign = -1 if is_mirrored else 1
+    quarter_turns = -round(math.atan2(sign * b, sign * a) / (math.pi / 2)) % 4
+    return Orientation(quarter_turns, is_mirrored)
 
 
 def orientation_of(
@@ -91,46 +96,58 @@ def orientation_of(
 ) -> Orientation:
     """Return the orientation of the frames of a track.
 
-    FFmpeg adds a matrix to the first frame: that of a message in the stream, or else that of the
-    container. The crop of MP4 and MOV is the clean aperture; Matroska has a crop of its own. Frames
-    that cannot be read count as upright.
+    The crop of MP4 and MOV is the clean aperture; Matroska has a crop of its own. A crop that
+    leaves nothing of the frames is ignored. Frames that cannot be read count as upright.
 
     Args:
         path: The file.
         kind: Family of its format: "mov", "matroska", …
         stream: The track.
-        packets: Its first packets, and None.
+        packets: Its first packets, then None, at which the decoder returns the frames it holds.
     """
     context = stream.codec_context
     coded = (context.width, context.height)
-    found = UPRIGHT
+    turn = _turn_of_track(stream, packets)
     crop = (0, 0, 0, 0)
-    context.thread_count = 1
-    context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
-    for packet in packets:
-        with suppress(*DECODE_ERRORS):
-            frames = context.decode(packet)
-            if frames:
-                found = _turn_of(frames[0])
-                if packet is not None and EXIF.search(memoryview(packet)):
-                    plain = packet_of(EXIF.sub(b"none", bytes(packet)), codec_of(stream))
-                    by_track = _turn_of(context.decode(plain)[0])
-                    if by_track != UPRIGHT:
-                        found = by_track
-                break
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
         if kind == "mov":
             crop = _aperture(file, stream.id, coded)
         elif kind == "matroska":
             crop = crop_of(file, stream.index)
-    width, height = found._replace(crop=crop).cropped(coded)
-    if min(width, height, *(side + 1 for side in crop)) > 0:
-        return found._replace(crop=crop)
-    return found
+    cropped = turn._replace(crop=crop)
+    if min(cropped.cropped(coded)) > 0 and min(crop) >= 0:
+        return cropped
+    return turn
+
+
+def _turn_of_track(stream: VideoStream, packets: Iterable[VideoPacket | None]) -> Orientation:
+    """Return how the first frame of a track is turned, without its crop.
+
+    FFmpeg attaches a matrix to the first frame, from a message in the stream or else from the
+    container.
+    """
+    context = stream.codec_context
+    context.thread_count = 1
+    context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
+    turn = UPRIGHT
+    for packet in packets:
+        with suppress(*DECODE_ERRORS):
+            frames = context.decode(packet)
+            if not frames:
+                continue
+            turn = _turn_of(frames[0])
+            if packet is not None and EXIF.search(memoryview(packet)):
+                # Without EXIF data, FFmpeg reports the matrix of the container.
+                plain = packet_of(EXIF.sub(b"none", bytes(packet)), codec_of(stream))
+                by_container = _turn_of(context.decode(plain)[0])
+                if by_container != UPRIGHT:
+                    turn = by_container
+            break
+    return turn
 
 
 def _turn_of(frame: VideoFrame) -> Orientation:
-    """Return how a frame is turned, by its side data."""
+    """Return how a frame is turned and mirrored, by its side data."""
     try:
         data = frame.side_data.get("DISPLAYMATRIX")
     except ValueError:  # PyAV does not know the type of all side data, such as EXIF
@@ -142,16 +159,21 @@ def _turn_of(frame: VideoFrame) -> Orientation:
 
 
 def _aperture(file: BinaryIO, number: int, coded: Size) -> tuple[int, int, int, int]:
-    """Return the crop of a track's clean aperture (ISO 14496-12, 12.1.4)."""
+    """Return the crop (left, top, right, bottom) of a track's clean aperture.
+
+    The box `clap` holds four fractions: the aperture's width and height, and how far its centre
+    lies to the right of and below the frame's centre (ISO 14496-12, 12.1.4).
+    """
     for box in boxes_of_track(file, number):
         if box.kind == b"clap":
             file.seek(box.start)
             values = struct.unpack(">IIIIiIiI", file.read(32))
-            sides = [Fraction(*values[at : at + 2]) for at in range(0, 8, 2)]
-            first = [(coded[axis] - sides[axis]) / 2 + sides[axis + 2] for axis in (0, 1)]
-            left = math.floor(first[0])
-            top = math.floor(first[1])
-            return left, top, coded[0] - left - int(sides[0]), coded[1] - top - int(sides[1])
+            width, height, right_by, down_by = (
+                Fraction(*values[at : at + 2]) for at in range(0, 8, 2)
+            )
+            left = math.floor((coded[0] - width) / 2 + right_by)
+            top = math.floor((coded[1] - height) / 2 + down_by)
+            return left, top, coded[0] - left - int(width), coded[1] - top - int(height)
     return 0, 0, 0, 0
 
 
@@ -181,8 +203,8 @@ class PictureScaler:
 
     * A frame is turned and mirrored to be upright.
     * A frame of another shape than the video is fitted into it, with bars in LETTERBOX beside it.
-    * Transparent parts show LETTERBOX, since black marks what is ruled out.
-    * Colours become those of SDR, in BT.709.
+    * Transparent parts show LETTERBOX, since black marks cells that were ruled out.
+    * Colours are converted to SDR in BT.709.
 
     Args:
         shown: (width, height) of the video as it is shown.
@@ -207,7 +229,7 @@ class PictureScaler:
         Args:
             frame: A decoded frame.
             size: (width, height) of the pixels.
-            aspect: Width of a pixel over its height; None if it is as usual, or unknown.
+            aspect: Width of a pixel over its height; None for the video's own, or if unknown.
 
         Raises:
             OSError, ValueError: The frame has a size or a pixel format that cannot be scaled.
@@ -228,23 +250,25 @@ class PictureScaler:
         if self._coded is None or (coded == self._coded and aspect is None):
             return size
         width, height = shown_size(coded, aspect, self._orientation)
-        wider = width * self._shown[1] / (height * self._shown[0])
-        if abs(wider - 1) < SAME_SHAPE:
+        relative_aspect = width * self._shown[1] / (height * self._shown[0])
+        if abs(relative_aspect - 1) < SAME_SHAPE:
             return size
         fitted = []
-        for side, share in zip(size, (wider, 1 / wider), strict=True):
+        for side, share in zip(size, (relative_aspect, 1 / relative_aspect), strict=True):
             length = side * min(1.0, share)
-            # A bar of one pixel would come from rounding.
+            # A difference of one pixel comes from rounding: no bar is drawn.
             fitted.append(side if side - length < 1.5 else max(1, round(length)))
         return fitted[0], fitted[1]
 
     def _rgb(self, frame: VideoFrame, size: Size) -> Pixels:
+        """Return a frame of any colour space as RGB, scaled to `size` (w, h)."""
         mapping = to_sdr(frame)
         if mapping is not None:
             return mapping.apply(self._scaled(frame, size, "rgb48le"))
         return self._scaled(self._opaque(frame), size, "rgb24")
 
     def _scaled(self, frame: VideoFrame, size: Size, pixel_format: str) -> np.ndarray:
+        """Return a frame in a pixel format of FFmpeg, scaled to `size` (w, h)."""
         if frame.colorspace == YCGCO and pixel_format == "rgb24" and not frame.format.is_rgb:
             planes = self._scaler.reformat(
                 frame,
@@ -267,15 +291,15 @@ class PictureScaler:
         return pixels
 
     def _opaque(self, frame: VideoFrame) -> VideoFrame:
-        """Return a frame without transparency, with LETTERBOX behind what is not opaque."""
+        """Return a frame without transparency, over a background of LETTERBOX."""
         if not _may_be_transparent(frame.format.name) or _has_opaque_palette(frame):
             return frame
-        # At full size: scaling would mix the colours that transparent pixels have with others.
+        # At full size, since scaling would mix the colours of transparent and opaque pixels.
         pixels = self._scaled(frame, (frame.width, frame.height), "rgba")
         if int(pixels[..., 3].min()) == OPAQUE:
             return frame
         solid = np.empty((frame.height, frame.width, 3), np.uint8)
-        for row, line in enumerate(pixels):  # one by one: a picture may have 67 million pixels
+        for row, line in enumerate(pixels):  # one row at a time, to save memory
             alpha = line[:, 3:].astype(np.uint16)
             behind = np.array(LETTERBOX, np.uint16) * (OPAQUE - alpha)
             solid[row] = (line[:, :3] * alpha + behind + OPAQUE // 2) // OPAQUE

@@ -1,10 +1,10 @@
 """`PyAVReader`, the default reader: exact frames through PyAV, each packet decoded at most once.
 
-`open_source` reads a file in place if its container is trusted, and else makes an index of it. A
-request is sorted and divided into groups of times that share a group of pictures (GOP). Each group
-is one job: its packets are read under a lock and decoded by a decoder of its own, in parallel with
-other jobs, since decoding releases the GIL. On the way to a requested frame, frames that no other
-frame refers to are not decoded.
+`open_source` reads a file in place if its container is trusted; otherwise it makes an index of the
+file. A request is sorted and divided into groups of times that share a group of pictures (GOP).
+Each group is one job: its packets are read under a lock and decoded by a decoder of its own, in
+parallel with other jobs, since decoding releases the GIL. On the way to a requested frame, frames
+to which no other frame refers are not decoded.
 """
 
 from __future__ import annotations
@@ -47,25 +47,10 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     Raises:
         VideoError: The file is not a video that can be read, or its index cannot be stored.
     """
-    container, stream = open_container(path)
     try:
-        if is_live(container, path):
-            marker = indexes / f"{file_fingerprint(path)}.orderly"
-            if not marker.exists():
-                check_clock(container, stream)
-                with suppress(VideoError, OSError):  # without it, the file is checked again
-                    folder_of_indexes(indexes)
-                    marker.touch()
-                container.close()
-                container, stream = open_container(path, is_known=True)
-        head = head_of(container, stream)
-        check_account(container, stream, path, head)
-        source = TrustedSource(path, container, stream, head)
-        check_keyframe(container, stream, source.origin + int(source.end / source.tick / 2))
-        return source
+        return _open_trusted(path, indexes)
     except Distrust as distrust:
         why = str(distrust)
-    container.close()
     target = folder_of_indexes(indexes) / f"{file_fingerprint(path)}.packets"
     index = read_index(target)
     if index is None:
@@ -74,12 +59,36 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
             make_index(container, stream, path, why, target)
         index = read_index(target)
     if index is None:
-        raise VideoError(f"The index {target} of {path} cannot be read again: is the disk whole?")
+        raise VideoError(f"The index {target} of {path} cannot be read back: check the disk.")
     return MadeSource(path, index)
 
 
+def _open_trusted(path: Path, indexes: Path) -> PacketSource:
+    """Open the video stream of a file in place; raise Distrust if its container may be wrong."""
+    container, stream = open_container(path)
+    try:
+        if is_live(container, path):
+            marker = indexes / f"{file_fingerprint(path)}.orderly"
+            if not marker.exists():
+                check_clock(container, stream)
+                with suppress(VideoError, OSError):  # without a marker, the file is checked again
+                    folder_of_indexes(indexes)
+                    marker.touch()
+                container.close()
+                container, stream = open_container(path, is_known=True)
+        head = head_of(container, stream)
+        check_account(container, stream, path, head)
+        source = TrustedSource(path, container, stream, head)
+        middle = source.origin + int(source.end / source.tick / 2)
+        check_keyframe(container, stream, middle)
+        return source
+    except Distrust:
+        container.close()
+        raise
+
+
 ASSUMED_GOP_S = 2.0
-"""In a file without an index, times within this distance are assumed to share a GOP."""
+"""Times within this distance are assumed to share a GOP where the GOPs are not known."""
 TAIL_PACKETS = 64
 """Packets that are read after the last requested frame if the next frames are likely to be
 requested soon."""
@@ -89,11 +98,11 @@ _recent: WeakValueDictionary[int, PyAVReader] = WeakValueDictionary()
 """Readers with an open file, the most recently used one last."""
 _recent_lock = threading.Lock()
 _decoding = threading.BoundedSemaphore(CORES)
-"""Allows as many decoders at once as there are cores: each takes some 30 MB for 1080p."""
+"""Limits the decoders at work to the number of cores: for 1080p, each takes some 30 MB."""
 
 
 class PyAVReader:
-    """The frames of one video file; second 0 is its first frame. Safe to use from many threads.
+    """The frames of one video file; second 0 is its first frame. Several threads may use it.
 
     Attributes:
         duration_s: Length in seconds.
@@ -103,22 +112,22 @@ class PyAVReader:
         size: (width, height) in pixels as the video is shown: upright, and with square pixels.
         origin_s: The container's time of the first frame. The times of embedded subtitles are in
             the container's time.
-        start_s: The container's time at which its earliest stream starts. Players call it 0, and
-            the times of a subtitle file count from it. It is less than `origin_s` if sound comes
-            before the first frame.
-        joints: Where the container's clock breaks: the byte of the file from which on so many
-            seconds are added to its times, in the order of the file.
-        frames_decoded: Number of frames decoded so far, including those decoded only to reach
-            others.
+        start_s: The container's time at which its earliest stream starts: second 0 of players and
+            of subtitle files. It is less than `origin_s` if sound comes before the first frame.
+        joints: Where the container's clock restarts or jumps, in the order of the file. In a pair
+            (byte, seconds), the seconds are added to all times of packets from this byte of the
+            file on, until the next joint.
+        frames_decoded: Number of frames decoded so far, including those on the way to a requested
+            frame.
 
     Raises:
         VideoError: The file is not a video that can be read.
     """
 
-    def __init__(self, path: Path, copies: Path) -> None:
+    def __init__(self, path: Path, indexes: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._source = open_source(path, copies)
+        self._source = open_source(path, indexes)
         self.duration_s = float(self._source.end)
         self.readable_s = float(self._source.readable_end)
         self.fps = self._source.fps
@@ -167,7 +176,7 @@ class PyAVReader:
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
 
-        The second is None if there is none. Decodes nothing.
+        The second value is None if there is no such keyframe. Nothing is decoded.
         """
         source = self._source
         with self._reading(time_s):
@@ -177,19 +186,19 @@ class PyAVReader:
         return source.seconds(before), source.seconds(after)
 
     def frame_times(self) -> list[float]:
-        """Return the second of every frame, in order. Reads the file, and decodes nothing."""
+        """Return the second of every frame, in order. The file is read, and nothing decoded."""
         source = self._source
         times_s = []
         with self._reading():
             for step in source.packets_from(source.origin):
-                # Pictures before the first frame need others that are not in the file.
+                # Frames before the first one that is shown need others that are not in the file.
                 pts = step.packet.pts
                 if step.is_shown and pts is not None and pts >= source.origin:
                     times_s.append(source.seconds(pts))
         return sorted(times_s)
 
     def packets(self) -> Packets:
-        """Return the time, size and kind of every packet, in order of time. Decodes nothing."""
+        """Return the packets of all frames, in order of time. Nothing is decoded."""
         source = self._source
         times_s = []
         sizes = []
@@ -211,7 +220,7 @@ class PyAVReader:
 
     @contextmanager
     def _reading(self, time_s: float = 0.0) -> Iterator[None]:
-        """Hold the lock and the open file; raise FrameError for what cannot be read meanwhile."""
+        """Hold the lock and keep the file open; turn a reading error inside into a FrameError."""
         with self._lock:
             try:
                 self._open()
@@ -220,9 +229,9 @@ class PyAVReader:
                 raise self._frame_error(DecodeError.of(error), time_s) from error
 
     def _open(self) -> None:
-        """Open the file if it is not; close the least recently used ones beyond MOST_OPEN.
+        """Open the file if it is closed, then close the least recently used files beyond MOST_OPEN.
 
-        A file that is in use stays open.
+        Files in use stay open.
         """
         if not self._source.is_open:
             self._source.open()
@@ -251,7 +260,7 @@ class PyAVReader:
     # --- groups -----------------------------------------------------------------------------------
 
     def _groups(self, wanted: list[int]) -> list[list[int]]:
-        """Divide ticks into groups that share a GOP, as far as the index shows."""
+        """Divide ticks into groups that share a GOP, as far as the GOPs are known."""
         groups: list[list[int]] = []
         for tick in wanted:
             if groups and self._are_near(groups[-1][-1], tick):
@@ -261,6 +270,7 @@ class PyAVReader:
         return groups
 
     def _are_near(self, tick: int, later: int) -> bool:
+        """Return whether one decoder should go on from a tick to a later one."""
         gop = self._source.gop_of(tick)
         other = self._source.gop_of(later)
         if gop is None or other is None:
@@ -272,23 +282,24 @@ class PyAVReader:
     def _decode_groups(
         self, groups: list[list[int]], size: Size, is_sequence: bool
     ) -> dict[int, Pixels | DecodeError]:
-        """Decode groups in parallel. The fewer there are, the more threads each has.
+        """Decode groups in parallel. The fewer groups there are, the more threads each has.
 
-        If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
+        If an error occurs in a group, each of its frames is decoded alone, so that a frame does not
         depend on what else was requested.
         """
         threads = 1
         if len(groups) == 1:
             threads = 0  # FFmpeg chooses their number
         elif len(groups) <= CORES:
-            threads = 2  # the larger of two groups ends later, and then has all cores
+            threads = 2  # when shorter groups have ended, the longest can use their cores
 
         def decoded(wanted: list[int]) -> dict[int, Pixels | DecodeError]:
             with suppress(DecodeError):
-                return {**self._decode(wanted, size, threads=threads, is_sequence=is_sequence)}
+                frames = self._decode(wanted, size, threads=threads, is_sequence=is_sequence)
+                return dict[int, Pixels | DecodeError](frames)
             return {tick: self._decode_alone(tick, size) for tick in wanted}
 
-        if len(groups) == 1:  # here, where an interrupt ends it at once
+        if len(groups) == 1:  # in this thread, where Ctrl+C stops it at once
             return decoded(groups[0])
         found = dict[int, Pixels | DecodeError]()
         with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-reader") as pool:
@@ -299,7 +310,7 @@ class PyAVReader:
     def _decode_alone(self, tick: int, size: Size) -> Pixels | DecodeError:
         """Decode one frame; if that fails, from one keyframe earlier, then without transparency.
 
-        After some keyframes, the first frames are not complete yet.
+        An earlier keyframe helps since after some keyframes, the first frames are not complete yet.
         """
         try:
             return self._decode([tick], size, threads=1)[tick]
@@ -323,7 +334,7 @@ class PyAVReader:
         is_earlier: bool = False,
         is_opaque: bool = False,
     ) -> dict[int, Pixels]:
-        """Return the frame of each tick; raise DecodeError if anything goes wrong on the way."""
+        """Return the frame of each tick; raise DecodeError if any error occurs on the way."""
         decoder = None
         try:
             with _decoding:
@@ -333,13 +344,12 @@ class PyAVReader:
                     decoder = decoder or Decoder(self._source, threads, is_opaque=is_opaque)
                     plan = StepPlan(wanted, decoder.position)
                     decoder.start(plan, size)
-                    chunks = self._source.steps(
-                        plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier
-                    )
+                    tail = TAIL_PACKETS if is_sequence else 0
+                    chunks = self._source.steps(plan, tail=tail, is_earlier=is_earlier)
                     steps = next(chunks)
-                    for (
-                        following
-                    ) in chunks:  # only a GOP of several chunks is decoded under the lock
+                    # The last chunk is decoded after the lock is released. Only a very long GOP has
+                    # more than one.
+                    for following in chunks:
                         for step in steps:
                             decoder.feed(step)
                         steps = following
@@ -351,7 +361,8 @@ class PyAVReader:
                 self._open()
                 if any(self._source.is_lost(tick, int(pts)) for tick, pts in pts_of.items()):
                     raise DecodeError("the file has a gap there")
-                self._paused = decoder if decoder.position is not None else self._paused
+                if decoder.position is not None:
+                    self._paused = decoder
         except (*DECODE_ERRORS, VideoError) as error:
             raise DecodeError.of(error) from error
         finally:

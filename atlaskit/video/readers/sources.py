@@ -1,9 +1,9 @@
 """The packets of one video stream, and which of them to decode for the frames that are wanted.
 
 * `StepPlan`: which packets hold the requested frames, which to decode for them, and which to skip.
-* `PacketSource`: gives the facts of the stream, the packets to decode for a frame, and the
-  keyframes around a time, from the file or by the index made of it. It decodes nothing, so it is
-  cheap: a packet takes microseconds, decoding one milliseconds.
+* `PacketSource`: the facts about the stream, the packets to decode for a frame, and the keyframes
+  around a time, read from the file itself or by an index of it. Nothing is decoded, so this is
+  cheap: reading a packet takes microseconds, decoding it milliseconds.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.picture import Orientation
 
 CHUNK_BYTES = 16 << 20
-"""A chunk of steps is handed to a decoder at about this size, however long a GOP is."""
+"""Steps are handed to a decoder in chunks of about this size, however long a GOP is."""
 
 
 class PacketId(NamedTuple):
-    """Identifies a packet in a file. A time alone does not: a hidden frame may share it."""
+    """Identifies a packet in a file. A time alone is not enough: a hidden frame may share it."""
 
     pts: int | None
     pos: int | None
@@ -53,21 +53,21 @@ class Step(NamedTuple):
     is_target: bool = False
     """Whether its frame was requested."""
     may_skip: bool = False
-    """Whether it need not be decoded if no other frame refers to its frame."""
+    """Whether it need not be decoded, provided that no other frame refers to its frame."""
 
 
 class StepPlan:
-    """Finds the packet of each requested frame: for a tick, the latest one shown up to it.
+    """Finds the *target* of each requested tick: the packet of the frame that is shown then.
 
     Packets arrive in the order of decoding. They are held back until it is settled which of them
-    are targets, and then move into the current chunk. A tick is settled once a packet arrives that
-    is decoded after it: frames are not shown before they are decoded, so no later packet can be its
-    target.
+    are targets, and then move into the current chunk. A tick is settled once a packet arrives whose
+    decoding time is later: frames are not shown before they are decoded, so no later packet can be
+    its target.
 
     Args:
         wanted: The requested ticks, sorted.
-        after: The packet that a decoder had last. Packets up to it are left out. None for a new
-            decoder.
+        after: The last packet that the decoder was given. Packets up to it are left out. None for a
+            new decoder.
 
     Attributes:
         wanted: The requested ticks.
@@ -81,7 +81,7 @@ class StepPlan:
         self._after = after
         self.best: list[float] = [-math.inf] * len(wanted)
         self.targets = set[float]()
-        self._settled = 0
+        self._settled = 0  # number of ticks, from the first on, that are settled
         self._held = deque[Step]()
         self._chunk: list[Step] = []
         self._chunk_bytes = 0
@@ -106,7 +106,7 @@ class StepPlan:
         self._held.append(step)
 
     def close(self, end: float) -> None:
-        """Settle the remaining ticks after the last packet. Those from `end` on have no target."""
+        """Settle the remaining ticks after the last packet; those from `end` on have no target."""
         for index in range(self._settled, len(self.wanted)):
             if self.wanted[index] >= end:
                 self.best[index] = math.inf
@@ -121,7 +121,8 @@ class StepPlan:
         while self._held:
             step = self._held[0]
             pts = step.packet.pts
-            is_target = may_skip = False
+            is_target = False
+            may_skip = False
             if step.is_shown and pts is not None:
                 index = bisect_left(self.best, pts)
                 is_target = index < len(self.best) and self.best[index] == pts
@@ -157,7 +158,7 @@ class StepPlan:
         return chunk
 
     def take_tail(self, following: Iterable[Step], count: int) -> list[Step]:
-        """Return the chunk and `count` more packets: those held back, then `following`."""
+        """Return the chunk with up to `count` more packets: those held back, then `following`."""
         if count:
             steps: Iterator[Step] = chain(self._held, following)
             if self._after is not None:  # the decoder has already passed the last target
@@ -174,7 +175,6 @@ def packet_id(packet: VideoPacket) -> PacketId:
 
 KEYFRAME_REACH_S = 60.0
 """How far ahead the next keyframe is searched for."""
-
 
 Handle: TypeAlias = "InputContainer | BinaryIO"
 """An open file."""
@@ -193,15 +193,14 @@ class PacketSource(ABC):
         orientation: How frames are turned and mirrored to be upright.
         fps: Frames per second, on average.
         tick: Length of a tick in seconds.
-        frame_ticks: Duration of a frame that does not give its own, in ticks.
+        frame_ticks: Duration in ticks of a frame whose packet has no duration.
         start: The container's time at which its earliest stream starts, in seconds.
         origin: Presentation time of the first frame, in ticks.
         last_end: When the last frame's own duration ends, in ticks.
         end: When the longest stream ends, in seconds after the first frame.
         readable_end: When the readable part ends; less than `end` in a truncated file.
         is_open: Whether packets can be read.
-        joints: Where the container's clock breaks: the byte of the file from which on so many
-            seconds are added to its times.
+        joints: Where the container's clock restarts or jumps: see `PyAVReader`.
     """
 
     kind: str
@@ -220,7 +219,7 @@ class PacketSource(ABC):
     _handle: Handle | None = None
 
     def __init__(self, path: Path, handle: Handle | None = None) -> None:
-        """Begin with a file, and with its handle if it is open already."""
+        """Begin with a file, and with its handle if the file is open already."""
         self.path = path
         self._identity = _identity(path)
         self._handle = handle
@@ -349,7 +348,7 @@ class PacketSource(ABC):
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, bytes, whether it is a keyframe) of every packet that is shown."""
         rows = []
-        with suppress(*DECODE_ERRORS):  # what lies behind the damage is unknown
+        with suppress(*DECODE_ERRORS):  # packets after the damage are unknown
             for step in self.packets_from(self.origin):
                 packet = step.packet
                 if step.is_shown and packet.pts is not None:
@@ -359,11 +358,13 @@ class PacketSource(ABC):
     # --- damage -----------------------------------------------------------------------------------
 
     def is_lost(self, tick: int, pts: int) -> bool:
-        """Return whether the frame at a tick is lost, although an earlier one is readable.
-
-        The earlier one is shown at `pts`.
+        """Return whether the frame at a tick is lost, although an earlier frame is readable.
 
         A frame may be shown for long on purpose, or because damaged frames after it were skipped.
+
+        Args:
+            tick: The requested tick.
+            pts: When the earlier frame is shown.
         """
         if tick - pts < 1.5 * self.frame_ticks:
             return False
@@ -377,7 +378,7 @@ class PacketSource(ABC):
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
-    """Return what distinguishes a file from another in its place; raise VideoError without one."""
+    """Return facts that change when a file is replaced; raise VideoError if there is no file."""
     try:
         facts = path.stat()
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Parses the formats of subtitles that are JSON or XML.
+"""Parses subtitles in JSON and XML.
 
-* JSON, whose content decides the form: LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX,
-  whisper.cpp, the pipelines of Transformers, YouTube's `json3`, lists of segments with start and
-  duration, and words with times, also one a line (JSON Lines).
-* XML: TTML and DFXP (W3C Timed Text Markup Language), and that of YouTube.
+* JSON: the forms of LongVideoBench, Whisper and OpenAI's verbose JSON, WhisperX, whisper.cpp, the
+  pipelines of Transformers and YouTube (`json3`), lists of segments with start and duration, and
+  words with times, also one in each row (JSON Lines). The content decides which form it is.
+* XML: TTML and DFXP (W3C Timed Text Markup Language), and the forms of YouTube (`srv1` to `srv3`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from atlaskit.video.subtitles.text import clock_seconds, collapsed, parse_clock,
 from atlaskit.video.subtitles.track import SourceLine
 
 PAUSE_S = 1.0
+"""After this many seconds of silence, a word begins a new line."""
 LONG_LINE = 80
-"""After this many seconds of silence, or characters, a word begins a new line."""
+"""A line with this many characters is full: the next word begins a new one."""
 LONGEST_S = 6.0
-"""After this many seconds, a word of JSON Lines begins a new line."""
+"""A line of JSON Lines lasts at most this many seconds, unless it is a single word."""
 
 
 def parse_json(text: str) -> list[SourceLine]:
     """Return the lines of a JSON text.
 
     Raises:
-        SubtitleError: The text is not JSON, or of none of these forms.
+        SubtitleError: The text is not JSON, or has none of the known forms.
     """
     try:
         content = json.loads(text)
@@ -62,9 +63,9 @@ def parse_json(text: str) -> list[SourceLine]:
 
 
 def parse_json_lines(text: str) -> list[SourceLine]:
-    """Return the lines of a text that has a word with its times, as JSON, in each row.
+    """Return the lines of a text in which each row is a word with its times, as JSON.
 
-    Words are joined until a sentence ends, someone pauses, or the line lasts LONGEST_S.
+    Words are joined until a sentence ends, there is a pause, or the line lasts LONGEST_S.
 
     Raises:
         SubtitleError: A row is not JSON.
@@ -86,14 +87,16 @@ def parse_json_lines(text: str) -> list[SourceLine]:
 
 
 def _segments(segments: Iterable[Any]) -> list[SourceLine]:
-    """Return the lines of segments with a start, an end or a duration, and a text, by any name.
+    """Return the lines of segments, in any of the known forms.
 
-    A null end in LongVideoBench means that the line lasts until the end of the video.
+    Each segment has a start, an end or a duration, and a text, under the names of its form. A null
+    end in LongVideoBench means that the line lasts until the end of the video.
     """
     lines = []
     for segment in segments:
         text: object
-        end = length = None
+        end = None
+        length = None
         per_second = 1
         match segment:
             case {"tStartMs": start, "segs": [*parts]}:
@@ -126,9 +129,9 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
 
 
 def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[SourceLine]:
-    """Return words with times as lines that end where a sentence or a pause does.
+    """Join words with times to lines, which end with a sentence, before a pause, or when full.
 
-    A line also ends before it lasts longer than `longest_s`, unless it is a single word.
+    A line lasts at most `longest_s`, unless it is a single word.
     """
     lines: list[SourceLine] = []
     is_open = False
@@ -138,25 +141,28 @@ def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[Source
         [line] = _segments([{**word, "text": word.get("word", word.get("text"))}])
         if not line.text:
             continue
-        before = lines[-1] if lines else None
-        end_s = before.end_s if before else None
-        # A word without times, such as a number in WhisperX, belongs to the one before it.
-        is_near = math.isnan(line.start_s) or end_s is None or line.start_s - end_s < PAUSE_S
-        is_too_long = (
-            before is not None and (line.end_s or line.start_s) - before.start_s > longest_s
-        )
-        if before and is_open and is_near and not is_too_long and len(before.text) < LONG_LINE:
-            lines[-1] = SourceLine(
-                before.start_s, line.end_s or end_s, f"{before.text} {line.text}"
-            )
+        if is_open and _continues(lines[-1], line, longest_s):
+            before = lines[-1]
+            text = f"{before.text} {line.text}"
+            lines[-1] = SourceLine(before.start_s, line.end_s or before.end_s, text)
         else:
             lines.append(line)
         is_open = not line.text.endswith((".", "?", "!", "。", "？", "！"))
     return lines
 
 
+def _continues(before: SourceLine, word: SourceLine, longest_s: float) -> bool:
+    """Return whether a word belongs to the line before it."""
+    if len(before.text) >= LONG_LINE or (word.end_s or word.start_s) - before.start_s > longest_s:
+        return False
+    # A word without times, such as a number in WhisperX, follows the word before it.
+    if math.isnan(word.start_s) or before.end_s is None:
+        return True
+    return word.start_s - before.end_s < PAUSE_S
+
+
 def _number(value: object, per_second: int = 1) -> float | None:
-    """Return a number of seconds, or None for a value that is not a finite number."""
+    """Return the seconds of a number or a clock time; None for a value that is neither."""
     if isinstance(value, str) and ":" in value:
         return parse_clock(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -173,7 +179,7 @@ def _number(value: object, per_second: int = 1) -> float | None:
 _CLOCK = re.compile(r"(\d{1,6}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9})|:(\d{1,4})(?:\.\d+)?)?", re.ASCII)
 _OFFSET = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(h|ms|m|s|f|t)", re.ASCII)
 DEEPEST = 100
-"""Most elements within one another."""
+"""Elements may be nested at most this deep."""
 
 
 class Rates(NamedTuple):
@@ -182,12 +188,12 @@ class Rates(NamedTuple):
     frame: float
     tick: float
     nominal: float = 0.0
-    """Frames per second of its clock, if it counts frames and not seconds."""
+    """Frames per second by which its clock counts frames; 0 if the clock counts seconds."""
     drops: int = 0
-    """Frame numbers that its clock skips in nine of ten minutes."""
+    """Frame numbers that its clock skips in each minute but every tenth."""
 
     def seconds(self, text: str | None) -> float | None:
-        """Return a time expression in seconds, None for one that cannot be read."""
+        """Return the seconds of a time expression; None if it cannot be read."""
         expression = (text or "").strip()
         match = _CLOCK.fullmatch(expression)
         if match:
@@ -195,10 +201,9 @@ class Rates(NamedTuple):
             whole_s = clock_seconds("", hours, minutes, seconds, decimals)
             if not self.nominal:
                 return whole_s + int(frames or 0) / self.frame
-            passed = int(whole_s) // 60
-            return (
-                whole_s * self.nominal + int(frames or 0) - self.drops * (passed - passed // 10)
-            ) / self.frame
+            whole_minutes = int(whole_s) // 60
+            skipped = self.drops * (whole_minutes - whole_minutes // 10)
+            return (whole_s * self.nominal + int(frames or 0) - skipped) / self.frame
         match = _OFFSET.fullmatch(expression)
         if match:
             metric = {
@@ -213,7 +218,8 @@ class Rates(NamedTuple):
         return None
 
 
-_EVERY = Rates(30.0, 1.0)
+_DEFAULT_RATES = Rates(frame=30.0, tick=1.0)
+"""The rates of a document that gives none."""
 
 
 def parse_ttml(text: str) -> list[SourceLine]:
@@ -246,9 +252,12 @@ def _youtube(root: ElementTree.Element) -> list[SourceLine]:
     for element in root.iter():
         if _local(element.tag) not in ("p", "text"):
             continue
-        unit, start, length = ("ms", "t", "d") if "t" in element.attrib else ("s", "start", "dur")
-        start_s = _EVERY.seconds(f"{element.get(start, '')}{unit}")
-        length_s = _EVERY.seconds(f"{element.get(length, '')}{unit}")
+        if "t" in element.attrib:
+            unit, start, length = "ms", "t", "d"
+        else:
+            unit, start, length = "s", "start", "dur"
+        start_s = _DEFAULT_RATES.seconds(f"{element.get(start, '')}{unit}")
+        length_s = _DEFAULT_RATES.seconds(f"{element.get(length, '')}{unit}")
         text = plain_text(_text(element))  # the texts of srv1 are escaped twice
         if start_s is None:
             lines.append(SourceLine(math.nan, None, text))
@@ -259,6 +268,7 @@ def _youtube(root: ElementTree.Element) -> list[SourceLine]:
 
 
 def _rates(root: ElementTree.Element) -> Rates:
+    """Return the rates that the attributes of a TTML document give."""
     parameters = {_local(name): value for name, value in root.attrib.items()}
     frame = _positive(parameters.get("frameRate"), 30.0)
     multiplier = parameters.get("frameRateMultiplier", "1 1").replace(":", " ").split()
@@ -271,6 +281,7 @@ def _rates(root: ElementTree.Element) -> Rates:
 
 
 def _positive(text: str | None, otherwise: float) -> float:
+    """Return the finite number above 0 that a text gives, or `otherwise`."""
     try:
         value = float(text or "")
     except ValueError:
@@ -288,48 +299,56 @@ def _paragraphs(
     depth: int,
     lines: list[SourceLine],
 ) -> float:
-    """Add the lines in an element, and return when it ends.
+    """Add the lines in an element to `lines`, and return the second at which the element ends.
 
-    Its times count from `from_s`: the start of the element around it, or, in a sequence, the end of
-    the element before it.
+    Args:
+        element: The element.
+        rates: The rates of the document.
+        from_s: The second from which the element's times count: the start of its parent, or, in a
+            sequence, the end of the element before it.
+        until_s: The end of its parent.
+        depth: The number of elements around it.
+        lines: The lines so far.
+
+    Raises:
+        SubtitleError: Elements are nested too deep.
     """
     begin = element.get("begin")
-    start_s = rates.seconds(begin) if begin else 0.0
+    begin_s = rates.seconds(begin) if begin else 0.0
     end_s = rates.seconds(element.get("end"))
     duration_s = rates.seconds(element.get("dur"))
-    is_timed = start_s is not None
-    starts = from_s + (start_s or 0.0)
-    ends = min(
-        until_s,
-        from_s + end_s if end_s is not None else math.inf,
-        starts + duration_s if duration_s is not None else math.inf,
-    )
+    is_timed = begin_s is not None
+    starts_s = from_s + (begin_s or 0.0)
+    ends_s = until_s
+    if end_s is not None:
+        ends_s = min(ends_s, from_s + end_s)
+    if duration_s is not None:
+        ends_s = min(ends_s, starts_s + duration_s)
     name = _local(element.tag)
     if name == "span" or (name == "p" and (begin or not _all_in_timed_spans(element))):
         text = collapsed(_text(element))
         if text:
-            last = None if math.isinf(ends) else ends
-            lines.append(SourceLine(starts if is_timed else math.nan, last, text))
+            known_end_s = None if math.isinf(ends_s) else ends_s
+            lines.append(SourceLine(starts_s if is_timed else math.nan, known_end_s, text))
     elif name not in ("head", "metadata"):
         if depth >= DEEPEST:
             raise SubtitleError(
                 f"its elements are nested more than {DEEPEST} deep; is it the right file?"
             )
         is_sequence = element.get("timeContainer") == "seq"
-        last_s = starts
+        last_s = starts_s
         for child in element:
-            child_end_s = _paragraphs(
-                child, rates, last_s if is_sequence else starts, ends, depth + 1, lines
-            )
-            last_s = child_end_s if math.isfinite(child_end_s) else last_s
+            child_from_s = last_s if is_sequence else starts_s
+            child_end_s = _paragraphs(child, rates, child_from_s, ends_s, depth + 1, lines)
+            if math.isfinite(child_end_s):
+                last_s = child_end_s
         if is_sequence:
-            return min(ends, last_s)
-        return ends
-    return ends
+            return min(ends_s, last_s)
+    return ends_s
 
 
 def _all_in_timed_spans(element: ElementTree.Element) -> bool:
-    """Return whether an element consists of spans that all have times."""
+    """Return whether an element consists of spans that all have times, without text beside them."""
     beside = [element.text or ""]
     has_spans = False
     for child in element:
@@ -342,10 +361,10 @@ def _all_in_timed_spans(element: ElementTree.Element) -> bool:
 
 
 def _text(element: ElementTree.Element) -> str:
-    """Return the text in an element; a line break is a blank."""
+    """Return the text in an element; a line break becomes a space."""
     parts: list[str] = []
     waiting: list[ElementTree.Element | str] = [element]
-    while waiting:  # without recursion, since a hostile text may be nested as deep as it likes
+    while waiting:  # not by recursion, since a hostile text may be nested without limit
         item = waiting.pop()
         if isinstance(item, str):
             parts.append(item)

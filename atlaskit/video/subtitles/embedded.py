@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def subtitle_tracks(path: str | Path) -> list[Track]:
-    """Return the subtitle tracks of a video file, in its order.
+    """Return the subtitle tracks of a video file, in the order of the file.
 
     Raises:
         SubtitleError: The file cannot be read.
@@ -36,12 +36,13 @@ def read_embedded(
     language: str | None = None,
     track: int | str | None = None,
 ) -> Subtitles:
-    """Read a text track out of a video file.
+    """Read a text track of a video file.
 
-    The track with the most text in the wanted language is read. One that is marked as forced, or
-    called "Signs", "Songs" or "Commentary", is read only if there is no other. Without a wanted
-    language it is that of the default track, or of the first. Nothing is decoded, but the packets
-    of a text track lie between those of the video, so an MKV is read from end to end once.
+    Of the tracks in the wanted language, the one with the most text is read. A track that is marked
+    as forced, or called "Signs", "Songs" or "Commentary", is read only if there is no other. If
+    `language` is None, the language of the default track is wanted, or else of the first track.
+    Nothing is decoded, but the packets of a text track lie between the packets of the video, so an
+    MKV is read once as a whole.
 
     Args:
         path: The video file.
@@ -50,7 +51,7 @@ def read_embedded(
         duration_s: Length of the video in seconds: lines are cut to `[0, duration_s)`. None means
             no end.
         language: The wanted language: its code of two or three letters (ISO 639-1, 639-2), its
-            English name, or a tag that begins with one, such as "pt-BR".
+            English name, or a tag that begins with a code, such as "pt-BR".
         track: The number of a track among the subtitle tracks, from 0, or its title.
 
     Returns:
@@ -59,8 +60,8 @@ def read_embedded(
 
     Raises:
         SubtitleError: The file has no such track, its subtitles are images, or it cannot be read.
-        InputError: `origin_s` or `duration_s` is not a valid number of seconds, or `language` is
-            none.
+        InputError: `origin_s` or `duration_s` is not a valid number of seconds, or `language` is no
+            language.
     """
     check_finite("origin_s", origin_s)
     check_duration(duration_s)
@@ -73,8 +74,8 @@ def read_embedded(
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[InputContainer]:
-    """Open a video file for its subtitles; raise SubtitleError for what goes wrong meanwhile."""
-    import av  # here, so that `import atlaskit` stays light
+    """Open a video file; turn errors while it is open into SubtitleError."""
+    import av  # imported here, so that `import atlaskit` stays light
 
     from atlaskit.video.readers.container import what_it_is
 
@@ -84,16 +85,17 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
     except (av.FFmpegError, OSError, ValueError, OverflowError) as error:
         if isinstance(error, AtlasError):
             raise
-        known = what_it_is(Path(path))
-        sentence = (
+        other_kind = what_it_is(Path(path))
+        if other_kind:
+            raise SubtitleError(f"{path} {other_kind}.") from error
+        raise SubtitleError(
             f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
-        )
-        raise SubtitleError(f"{path} {known}." if known else sentence) from error
+        ) from error
 
 
 def _tracks(path: str | Path, container: InputContainer) -> list[Track]:
-    """Return the subtitle tracks of an open file, then those that FFmpeg does not know."""
-    # Here, so that `import atlaskit` stays light.
+    """Return the subtitle tracks of an open file, those that FFmpeg does not know last."""
+    # Imported here, so that `import atlaskit` stays light.
     from atlaskit.video.readers.headers import codec_of_track
 
     tracks = []
@@ -111,22 +113,28 @@ def _tracks(path: str | Path, container: InputContainer) -> list[Track]:
 def _candidates(
     path: str | Path, tracks: Sequence[Track], language: str | None, track: int | str | None
 ) -> list[Track]:
-    """Return the tracks among which the fullest is chosen."""
+    """Return the tracks of which the one with the most text is read.
+
+    Raises:
+        SubtitleError: There is no readable track, or none that was asked for.
+        InputError: `language` is no language.
+    """
     if not tracks:
         raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
-    listed = [str(found) if found.is_text else f"{found} ({found.kind})" for found in tracks]
-    there = "; ".join(listed)
+    listed = "; ".join(str(each) if each.is_text else f"{each} ({each.kind})" for each in tracks)
     if track is not None:
         chosen = list[Track]()
         for found in tracks:
             if str(track) == str(found.number) or track == found.title:
                 chosen.append(found)
         if not chosen:
-            raise SubtitleError(f"{path} has no subtitle track {track!r:.80}: choose from {there}.")
+            raise SubtitleError(
+                f"{path} has no subtitle track {track!r:.80}: choose from {listed}."
+            )
         if not chosen[0].is_text:
             raise SubtitleError(
                 f"The subtitle track {track!r:.80} of {path} cannot be read ({chosen[0].kind}): "
-                f"choose another from {there}, or give subtitles as a file."
+                f"choose another from {listed}, or give subtitles as a file."
             )
         return chosen[:1]
     readable = [found for found in tracks if found.is_text]
@@ -139,32 +147,32 @@ def _candidates(
         chosen = [found for found in readable if same_language(language, found.language)]
         if not chosen:
             raise SubtitleError(
-                f"{path} has no text track in language {language!r:.80}: choose from {there}."
+                f"{path} has no text track in language {language!r:.80}: choose from {listed}."
             )
     else:
         whole = _whole(readable)
-        defaults = [found.language for found in readable if found.is_default]
-        usual = next((found for found in whole if found.language in defaults), whole[0])
+        default_languages = [found.language for found in readable if found.is_default]
+        usual = next((found for found in whole if found.language in default_languages), whole[0])
         chosen = [found for found in whole if found.language == usual.language]
     return _whole(chosen)
 
 
 def _whole(tracks: list[Track]) -> list[Track]:
-    """Return the tracks that are not partial; all of them if each is."""
+    """Return the tracks that are not partial; all of them if each is partial."""
     return [track for track in tracks if not track.is_partial] or tracks
 
 
 def _worth(track: Track, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
-    """Return a key by which tracks are compared: their letters, then their mark and their place.
+    """Return a sort key: the number of letters, then whether it is the default, then its place.
 
-    A text that is drawn many times, like an animated sign, counts once.
+    A text that a track repeats, such as that of an animated sign, counts once.
     """
     return sum(map(len, {line.text for line in lines})), track.is_default, -track.number
 
 
 def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, list[SourceLine]]:
     """Return the lines of some tracks by their numbers, in the container's time."""
-    # Here, so that `import atlaskit` stays light.
+    # Imported here, so that `import atlaskit` stays light.
     from atlaskit.video.readers.container import discard_others
 
     of_index = {container.streams.subtitles[track.number].index: track for track in tracks}
@@ -189,16 +197,19 @@ def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, l
 
 
 def _decoded(rows: Sequence[tuple[float, float | None, bytes]], is_ass: bool) -> list[SourceLine]:
-    """Return the lines of a track; its encoding is found as that of a file is."""
-    # Packets are parsed from their bytes: FFmpeg converts them to ASS, which alters braces
-    # and backslashes.
+    """Return the lines of a track from its packets; the encoding is guessed as for a file."""
+    # The bytes of the packets are parsed here, since FFmpeg would convert them to ASS, which alters
+    # braces and backslashes.
     usual = encoding_of(b"\n".join(data for _, _, data in rows)) or "utf-8"
     lines = []
     for start_s, end_s, data in rows:
         encoding = "utf-16" if data.startswith((b"\xfe\xff", b"\xff\xfe")) else usual
         text = data.decode(encoding, "replace")
-        # The fields of ASS are number, layer, style, name, three margins, effect, text.
-        text = plain_ass_text(text.split(",", 8)[-1]) if is_ass else plain_text(text)
+        if is_ass:
+            # The fields of ASS are number, layer, style, name, three margins, effect, text.
+            text = plain_ass_text(text.split(",", 8)[-1])
+        else:
+            text = plain_text(text)
         lines.append(SourceLine(start_s, end_s, text))
     if is_ass:
         return list(dict.fromkeys(lines))

@@ -1,6 +1,6 @@
 """Reads subtitle files: finds the encoding, chooses the format, places the lines on the video.
 
-* `FORMATS` has the parser of each format by file suffix. A new format is one entry in it.
+* `FORMATS` has the parser of each format by file suffix. A new format is a new entry.
 * `subtitles_beside` finds the subtitle file beside a video, as players do.
 """
 
@@ -37,10 +37,10 @@ from atlaskit.video.subtitles.track import (
 )
 
 Parser: TypeAlias = Callable[..., list[SourceLine]]
-"""Converts a decoded text, whose rows end in `\\n`, to lines in the file's own time.
+"""Converts a text, whose rows end in `\\n`, to lines in the file's own time.
 
-Raises SubtitleError for a text of another format. `read_subtitles` puts the file's path before the
-message."""
+Raises SubtitleError for a text of another format, without the file's path: `read_subtitles` adds
+it."""
 
 
 class Format(NamedTuple):
@@ -99,17 +99,18 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\{[^\n]*\}[ \t]*\n\s*\{"), ".jsonl"),
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
-"""Beginnings of texts that are certainly of a format, whatever their suffix."""
+"""Patterns for the beginnings of texts whose format is certain, whatever their suffix, and the
+suffix of that format."""
 PICTURES = re.compile(rb"PG.{8}[\x14-\x17\x80]|\0\0\x01\xba|# VobSub index", re.DOTALL)
-"""Beginnings of subtitle files that hold pictures."""
+"""The beginning of a subtitle file that holds pictures."""
 SIGN_CHARS = 10_000
-"""Characters of a text that are compared with SIGNS."""
+"""Characters at the start of a text that are compared with SIGNS."""
 BESIDE = (".srt", ".vtt", ".ass", ".ssa", ".ttml", ".dfxp", ".sbv", ".lrc", ".sub", ".smi")
 """Suffixes of files beside a video that are certainly subtitles, the most common one first."""
 
 
 def format_of(suffix: str, text: str) -> Format | None:
-    """Return the format of a text; None if neither its beginning nor its suffix tells."""
+    """Return the format of a text, by its beginning or else its suffix; None if unknown."""
     for sign, certain in SIGNS:
         if sign.match(text[:SIGN_CHARS]):
             return FORMATS[certain]
@@ -117,21 +118,20 @@ def format_of(suffix: str, text: str) -> Format | None:
 
 
 SubtitleSource: TypeAlias = "str | os.PathLike[str] | Subtitles | None"
-"""A subtitle file, "embedded" for the track inside the video file, a track, or None."""
+"""A subtitle file, "embedded" for a track inside the video file, a `Subtitles` object, or None."""
 
 
 def load_subtitles(
     source: SubtitleSource, duration_s: float, lead_s: float = 0.0, fps: float | None = None
 ) -> Subtitles:
-    """Return the track of a video of `duration_s` seconds; an empty one for None.
-
-    "embedded" is read by `read_embedded`, since it needs the video file.
+    """Return the subtitles of a video; without lines for None.
 
     Args:
-        source: What the caller gave.
+        source: A subtitle file, a `Subtitles` object or None. "embedded" is not for this function
+            but for `read_embedded`, since it needs the video file.
         duration_s: Length of the video in seconds.
-        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
-            its start.
+        lead_s: Seconds of the container's time before the first frame. The times of a subtitle file
+            count from the start of the container.
         fps: Frames per second of the video, in which some formats count.
 
     Raises:
@@ -157,19 +157,20 @@ def read_subtitles(
 ) -> Subtitles:
     r"""Read a subtitle file: SRT, WebVTT, ASS/SSA, TTML/DFXP, SBV, LRC, TSV, `.sub`, SAMI or JSON.
 
-    JSON is that of LongVideoBench, Whisper, WhisperX, whisper.cpp or YouTube (`json3`); JSON Lines
-    are words with times (Video-MME-v2). What a file holds decides if that is certain, else its
-    suffix.
+    JSON has the form of LongVideoBench, Whisper, WhisperX, whisper.cpp or YouTube (`json3`); JSON
+    Lines hold words with times (Video-MME-v2). The format follows from the beginning of the text if
+    it is certain, else from the suffix.
 
     The text of each line is plain: tags, ASS comments and drawings are dropped, entities decoded,
     whitespace collapsed. Lines without text are dropped. A line that ends before it starts lasts
-    until the next one starts; one whose times cannot be read follows the one before it. Rolling
-    captions, which show each line two or three times, are said once: see `Subtitles.original`.
+    until the next one starts; a line whose times cannot be read follows the line before it. Of
+    rolling captions, which show each line two or three times, each line is kept once: see
+    `Subtitles.original`.
 
     The encoding is taken from a byte order mark if there is one. Otherwise zero bytes indicate
-    UTF-16, then UTF-8 is tried, then chardet guesses the encoding. On a dozen lines in one language
-    the guess is usually right. It may be wrong for a few lines, for a mix of languages, and for
-    damaged text. Save a file as UTF-8 to be certain.
+    UTF-16, then UTF-8 is tried, then chardet guesses the encoding. For a dozen lines in one
+    language the guess is usually right. It may be wrong for a few lines, for a mix of languages,
+    and for damaged text. Save a file as UTF-8 to be certain.
 
     Args:
         path: The file: its path or `file://` URL.
@@ -179,9 +180,10 @@ def read_subtitles(
             outside are dropped, even if none remains. A line without an end (null in JSON) lasts
             until `duration_s`; with None, until the next line starts, or for LAST_LINE_S seconds if
             none does.
-        is_excerpt: Whether the file may cover more than the video: then no warning tells of lines
-            outside.
-        fps: Frames per second of the video, in which MicroDVD counts if it does not tell its own.
+        is_excerpt: Whether the file may cover more than the video: then lines outside cause no
+            warning.
+        fps: Frames per second of the video, for a MicroDVD file (`.sub`) that does not give its
+            own.
 
     Raises:
         SubtitleError: The file cannot be read, is of no known format, exceeds a limit of
@@ -224,14 +226,14 @@ def track_of(
     *,
     is_excerpt: bool = False,
 ) -> Subtitles:
-    """Place lines on the time axis of a video, and warn about lines that are not on it.
+    """Place lines on the time axis of a video, and warn about faulty lines and lines outside.
 
     Args:
         lines: Lines in the source's time.
         origin_s: Second of the source at which the video begins.
         duration_s: Length of the video in seconds; None if it is not known.
-        name: Of the source, for the warning.
-        is_excerpt: Whether lines outside the video are no reason for a warning.
+        name: The name of the source, for the warning.
+        is_excerpt: Whether lines outside the video cause no warning.
     """
     placement = place_lines(lines, origin_s, duration_s)
     count = len(placement.lines) + len(placement.before) + len(placement.after)
@@ -263,9 +265,9 @@ def subtitle_files(folder: Path) -> list[Path]:
 
 
 def subtitles_beside(video: Path, files: Sequence[Path] | None = None) -> Path | None:
-    """Return the subtitle file that lies beside a video and has its name; None without one.
+    """Return the subtitle file beside a video that has its name; None if there is none.
 
-    `film.srt` belongs to `film.mp4`. So does `film.en.srt`, if no other file has a similar name.
+    `film.srt` belongs to `film.mp4`. Without it, `film.en.srt` does, if it is the only such file.
 
     Args:
         video: The video.
@@ -283,7 +285,7 @@ def subtitles_beside(video: Path, files: Sequence[Path] | None = None) -> Path |
 
 
 def _located(name: str | os.PathLike[str]) -> Path:
-    """Return the path that a person means; raise SubtitleError if it is none of a readable file."""
+    """Return the path of a subtitle file; raise SubtitleError if it cannot be read."""
     try:
         path = local_path(name)
     except (VideoError, InputError) as error:
@@ -295,6 +297,7 @@ def _located(name: str | os.PathLike[str]) -> Path:
 
 
 def _read_bytes(path: Path) -> bytes:
+    """Return the content of a file; raise SubtitleError if it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             data = file.read(limits.TEXT_FILE + 1)
@@ -309,7 +312,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _decode(path: Path, data: bytes) -> str:
-    """Return the text of a file, with `\\n` as its only line end."""
+    """Return the text of a file, with `\\n` as the only line end; raise SubtitleError if binary."""
     text = decode_text(data)
     if text is None:
         raise SubtitleError(f"{path} is not text in a known encoding: save it as UTF-8 first.")

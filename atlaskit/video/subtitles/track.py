@@ -1,7 +1,7 @@
-"""`Line` and `Subtitles`: the lines of a video.
+"""`Line` and `Subtitles`: the subtitle lines of a video.
 
-`place_lines` puts the lines of a source on the time axis of the video. `write_srt` writes lines so
-that reading the file returns the same text and times.
+`place_lines` puts the lines of a source on the time axis of the video. `write_srt` writes lines to
+a file from which the same text and times are read.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from atlaskit.video.subtitles.text import decode_text, plain_text
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;", "\\": "&#92;"})
 ROUNDING_MS = 1e-3
-"""A time this near to a millisecond is rounded to it, since sums of floats are inexact."""
+"""A time that differs from a whole millisecond by at most this, in ms, is rounded to it, since sums
+of floats are inexact."""
 
 
 def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> None:
-    """Write lines as an SRT file; it appears only once it is complete.
+    """Write lines as an SRT file, which appears only once it is complete.
 
-    A start is rounded down and an end up, so that no line becomes empty.
+    Starts are rounded down and ends up to milliseconds, so that no line becomes empty.
 
     Args:
         path: A file that ends in .srt; an existing one is replaced.
@@ -51,7 +52,7 @@ def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> No
         )
     text = "\n".join(map(_cue, range(1, len(lines) + 1), lines))
     data = text.encode("utf-8")
-    if decode_text(data) != text:  # rare: text that looks like another encoding
+    if decode_text(data) != text:  # rare: the text would be read in another encoding
         data = codecs.BOM_UTF8 + data
     try:
         write_whole(path, data)
@@ -60,6 +61,7 @@ def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> No
 
 
 def _cue(number: int, line: tuple[float, float, str]) -> str:
+    """Return one entry of an SRT file."""
     start_s, end_s, text = line
     start_ms = max(0, math.floor(start_s * 1000 + ROUNDING_MS))
     end_ms = max(start_ms + 1, math.ceil(end_s * 1000 - ROUNDING_MS))
@@ -67,12 +69,13 @@ def _cue(number: int, line: tuple[float, float, str]) -> str:
 
 
 def _clock(time_ms: int) -> str:
+    """Return a time as SRT writes it: 01:02:03,456."""
     seconds, ms = divmod(time_ms, 1000)
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02},{ms:03}"
 
 
 def _escaped(text: str) -> str:
-    """Return a text as a row that is read back as the same text; most texts as they are."""
+    """Return a row of SRT that is read as the given text. Most texts need no escapes."""
     text = " ".join(text.split())
     if plain_text(text) == text and ">" not in text:
         return text
@@ -80,7 +83,7 @@ def _escaped(text: str) -> str:
 
 
 LAST_LINE_S = 5.0
-"""Duration of a line without an end, if neither a next line nor the end of the video follows."""
+"""Duration of a line without an end that no other line follows."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Subtitles:
-    """All lines of a video, sorted by start, then by end, whatever order they are given in."""
+    """All lines of a video. They may be given in any order; they are sorted by start, then end."""
 
     lines: tuple[Line, ...] = ()
     original: tuple[Line, ...] = field(default=(), compare=False, repr=False)
-    """The lines as their source gives them, where they were rolling captions; else empty."""
+    """For rolling captions, the lines as in their source; otherwise empty."""
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.lines, key=lambda line: (line.start_s, line.end_s)))
@@ -110,7 +113,8 @@ class Subtitles:
         lines = tuple(chain.from_iterable(part.lines for part in parts))
         if not any(part.original for part in parts):
             return cls(lines)
-        return cls(lines, tuple(chain.from_iterable(part.original or part.lines for part in parts)))
+        originals = tuple(chain.from_iterable(part.original or part.lines for part in parts))
+        return cls(lines, originals)
 
     def shifted(self, offset_s: float, end_s: float | None = None) -> Subtitles:
         """Return the track `offset_s` seconds later (earlier if negative), cut to `[0, end_s)`.
@@ -146,7 +150,8 @@ class Subtitles:
         if start_s == end_s:
             return ()
         starts, latest_ends = self._index
-        # All lines before `first` have ended by start_s; no line from `last` on has begun by end_s.
+        # All lines before `first` have ended by start_s; all lines from `last` on begin at end_s or
+        # later.
         first = bisect_right(latest_ends, start_s)
         last = bisect_left(starts, end_s)
         return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
@@ -182,7 +187,7 @@ class Subtitles:
 
     @cached_property
     def _index(self) -> tuple[list[float], list[float]]:
-        """The start of each line, and the latest end among that line and all lines before it."""
+        """The start of each line, and the latest end of this line and all lines before it."""
         starts = [line.start_s for line in self.lines]
         ends = [line.end_s for line in self.lines]
         return starts, list(accumulate(ends, max))
@@ -197,15 +202,16 @@ class SourceLine(NamedTuple):
     start_s: float
     """NaN if the start cannot be read."""
     end_s: float | None
-    """None if the source has no end: the line ends where the next one starts. Infinity if the line
-    lasts until the end of the video."""
+    """None if the source gives no end, so that the line ends where the next one starts; infinity if
+    the line lasts until the end of the video."""
     text: str
 
 
 class Placement(NamedTuple):
-    """Lines on the time axis of a video, and those that are not there or not at their own time."""
+    """Lines on the time axis of a video, and the faulty ones among all lines of the source."""
 
     lines: tuple[Line, ...]
+    """The lines to show, cut to the video."""
     before: list[Line]
     """Lines that end before the first frame."""
     after: list[Line]
@@ -221,8 +227,9 @@ def place_lines(
 ) -> Placement:
     """Place lines of a source on the time axis of a video.
 
-    Each line without an end, or with one that is not after its start, gets one. Lines are then
-    moved `origin_s` seconds earlier and cut to `[0, duration_s)`.
+    A line whose end is missing or not after its start ends where the next line starts, or after
+    LAST_LINE_S if none does. Lines are then moved `origin_s` seconds earlier and cut to
+    `[0, duration_s)`.
 
     Args:
         lines: Lines in the source's time, in any order. Those without text are left out.
@@ -242,8 +249,8 @@ def place_lines(
         if is_untimed:
             start_s = last_end_s
             end_s = None
-        lasts = duration_s is None and end_s == math.inf
-        if end_s is None or lasts or not end_s > start_s:  # nor is NaN
+        is_endless = duration_s is None and end_s == math.inf
+        if end_s is None or is_endless or math.isnan(end_s) or end_s <= start_s:
             following = bisect_right(starts, start_s)
             end_s = starts[following] if following < len(starts) else start_s + LAST_LINE_S
             is_backward = given_end_s is not None and given_end_s < start_s
@@ -257,7 +264,7 @@ def place_lines(
             placement.before.append(Line(start_s, end_s, text))
         elif line.start_s < min(line.end_s, limit_s):
             placed.append(line)
-        else:  # or it is shorter than floats tell apart
+        else:  # after the end, or too short for its start and end to differ as floats
             placement.after.append(Line(start_s, end_s, text))
     return placement._replace(lines=tuple(placed))
 

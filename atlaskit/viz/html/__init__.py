@@ -1,19 +1,19 @@
 """`attach`: gives the kit's classes their static HTML display in notebooks (`_repr_html_`).
 
-Lower packages do not know this one. A notebook looks for the method `_repr_html_`, and `attach`,
-which `import atlaskit` calls, sets it on every class in REPRS. So no lower package imports this
-one, none needs IPython, and other tools that honour `_repr_html_` show the same. The text forms
-stay as they are (`__repr__`, `__str__`), and so does the JPEG of an image (`_repr_jpeg_`).
+A notebook looks for the method `_repr_html_`. `attach`, which `import atlaskit` calls, sets it on
+every class in REPRS. So no lower package imports this one, none needs IPython, and other tools that
+honour `_repr_html_` show the same. The text forms (`__repr__`, `__str__`) and the JPEG of an image
+(`_repr_jpeg_`) stay as they are.
 
 The same HTML is read in JupyterLab with either theme, in nbconvert's pages, in papermill's copies,
 and on GitHub, which removes scripts and styles. So it consists of tables, sentences and `<img>`
-with `data:` addresses; styles only decorate, and no colour is set. There is no timeline: without
-styles, bars made of elements would collapse, and GitHub removes inline SVG. `plots.path` is the
-figure, and the walkthrough has axes.
+with `data:` addresses; styles only decorate, and no colour is set. There is no timeline, since
+without styles, bars made of elements would collapse, and GitHub removes inline SVG. `plots.path`
+and the walkthrough have timelines.
 
-Every text of unknown origin is shown as text: `markup` escapes all that it did not make. A damaged
-object shows what it can, with a sentence in place of the rest. Nothing raises, and only frames that
-are shown are decoded.
+Every text of unknown origin is shown as text: `markup` escapes all that is not its own markup. A
+damaged object shows what it can, with a sentence in place of the rest. No display raises an error,
+and only frames that are shown are decoded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ REPRS: dict[type, Callable[[Any], str]] = {
 
 
 def html(thing: object) -> str:
-    """Return the HTML that a notebook shows of an object, or a sentence why there is none.
+    """Return the HTML that a notebook shows for an object, or a sentence that says why it cannot.
 
     Raises:
         TypeError: The object is of no class in REPRS.
@@ -65,7 +65,7 @@ def html(thing: object) -> str:
     for base in type(thing).__mro__:
         if base in REPRS:
             return guarded(f"This {base.__name__}", partial(REPRS[base], thing))
-    known = ", ".join(each.__name__ for each in REPRS)
+    known = ", ".join(shown_class.__name__ for shown_class in REPRS)
     raise TypeError(
         f"An object of type {type(thing).__name__} has no HTML display; these types have one: "
         f"{known}."
@@ -74,5 +74,5 @@ def html(thing: object) -> str:
 
 def attach(hook: str = "_repr_html_") -> None:
     """Set the method `hook`, which notebooks look for, on every class in REPRS."""
-    for each in REPRS:
-        setattr(each, hook, html)
+    for shown_class in REPRS:
+        setattr(shown_class, hook, html)

@@ -5,9 +5,10 @@
     jpeg_image, shrink_jpeg                 images
     title, omitted, duration_text           phrases that several displays share
 
-Only values of type `Html` were made here and are inserted as they are. Everything else is text and
-is escaped: characters of markup, and unprintable ones (controls, changes of direction) as
-`errors.printable` replaces them. A line break becomes a space, and notebooks render no formula.
+Only values of type `Html`, which are made here, are inserted as they are. Everything else is text:
+characters of markup are escaped, and unprintable ones (controls, changes of direction) are replaced
+by `errors.printable`. A line break becomes a space, and signs at which notebooks would begin a
+formula are shielded.
 """
 
 from __future__ import annotations
@@ -23,30 +24,35 @@ from PIL import Image
 from atlaskit.environment.grid import clock
 from atlaskit.errors import printable, reason
 
-MAX_WIDTH_PX, SMALL_WIDTH_PX = 960, 640
-"""Largest width of an image that is the main content of a display, and of one beside others."""
+MAX_WIDTH_PX = 960
+"""Largest width of an image that is the main content of a display."""
+SMALL_WIDTH_PX = 640
+"""Largest width of an image beside others."""
 SHARP = 2
-"""Pixels of an image for each pixel of a page: screens have two."""
+"""Pixels of an image for each CSS pixel of a page: sharp screens have two."""
 MAX_CHARS = 400
-"""Characters of one text, unless the caller gives another limit."""
+"""The most characters of one text, unless the caller gives another limit."""
 MAX_IMAGE_BYTES = 300_000
 """A larger JPEG is shrunk."""
 QUALITIES = (82, 70, 55, 40)
-"""JPEG qualities that are tried before an image is made smaller."""
+"""JPEG qualities that are tried before an image is scaled down further."""
 _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
 _WHITESPACE = re.compile(r"\s+")
 _TEX = re.compile(r"[$\\]")
-"""Begins a formula: notebooks render `$5 or $10` as one, unless each sign has its own element."""
-# A word breaks only where it is longer than its column may be; a number never does.
+"""Signs that begin a formula: notebooks render `$5 or $10` as a formula, unless each sign is in an
+element of its own."""
+# A word breaks only if it is longer than its column may be wide; a number never breaks.
 _LEFT = "text-align:left;vertical-align:top;padding:2px 8px;overflow-wrap:break-word"
 _RIGHT = "text-align:right;vertical-align:top;padding:2px 8px;white-space:nowrap"
-_LONG_CHARS, _LONG = 40, f"{_LEFT};min-width:14em"
-"""A longer text keeps its column from shrinking to one word in a narrow page."""
+_LONG_CHARS = 40
+"""A text with more characters gets the style _LONG."""
+_LONG = f"{_LEFT};min-width:14em"
+"""Keeps a column from shrinking to the width of one word in a narrow page."""
 _ROW = "border-top:1px solid rgba(128,128,128,0.3)"
 
 
 class Html(str):
-    """Markup that this module made; it is not escaped again."""
+    """Markup that was made in this module, and is not escaped again."""
 
     __slots__ = ()
 
@@ -60,7 +66,7 @@ def escaped(value: object, max_chars: int = MAX_CHARS) -> Html:
 
 
 def untrusted(value: object, max_chars: int = MAX_CHARS) -> Html:
-    """Return text of unknown origin, escaped, with its writing direction isolated."""
+    """Return text of unknown origin, escaped; its writing direction does not affect its context."""
     return Html(f"<bdi>{escaped(value, max_chars)}</bdi>")
 
 
@@ -78,14 +84,14 @@ def paragraph(*inside: object) -> Html:
 
 
 def card(*parts: str) -> Html:
-    """Return the display of one object: its parts, one below the other, without empty ones."""
+    """Return the display of one object: the parts that are not empty, one below the other."""
     return tag("div", *filter(None, parts), style="max-width:60em")
 
 
 def guarded(what: str, make: Callable[[], str]) -> Html:
-    """Return the HTML that `make` returns, or a sentence with the reason where it raises.
+    """Return the HTML that `make` returns, or, if it raises an error, a sentence with the reason.
 
-    Never raises: a display is what a user looks at to see what is wrong.
+    It never raises an error itself, since users look at a display to see what is wrong.
     """
     try:
         return Html(make())
@@ -105,7 +111,7 @@ def fact_table(rows: Iterable[tuple[str, object]]) -> Html:
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
     """Return a table with a header; the first cell of each row is the row's header.
 
-    It may be wider than the page; the arrow keys scroll it once it has the focus.
+    A table wider than the page can be scrolled, with the arrow keys once it has the focus.
     """
     header = "".join(tag("th", column, scope="col", style=_LEFT) for column in columns)
     body = "".join(map(_row, rows))
@@ -115,7 +121,7 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
-    """Return an `<img>` with the JPEG from `read`, shrunk if too large; a sentence if it raises."""
+    """Return an `<img>` with the JPEG that `read` returns, shrunk if too large: see `guarded`."""
 
     def image() -> str:
         data = shrink_jpeg(read(), SHARP * max_width_px)
@@ -133,7 +139,7 @@ def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
 def plain_text(value: object, max_chars: int) -> str:
     """Return a value as one line of printable text, not escaped, cut to `max_chars`.
 
-    None is a dash, numbers have thousands separators and floats four significant digits.
+    None becomes a dash. Numbers get thousands separators, and floats four significant digits.
     """
     match value:
         case None:
@@ -148,12 +154,12 @@ def plain_text(value: object, max_chars: int) -> str:
 
 
 def shrink_jpeg(jpeg: bytes, max_width_px: int, max_bytes: int = MAX_IMAGE_BYTES) -> bytes:
-    """Return a JPEG within both limits: the one given, or one of lower quality and size."""
+    """Return a JPEG within both limits: `jpeg` itself, or one of lower quality and size."""
     original = Image.open(io.BytesIO(jpeg), formats=["JPEG"])
     if len(jpeg) <= max_bytes and original.width <= max_width_px:
         return jpeg
     size = (max_width_px, 2 * max_width_px)
-    original.draft("RGB", size)  # the decoder scales down by itself, many times faster
+    original.draft("RGB", size)  # the JPEG decoder itself scales down, many times faster
     small = original.convert("RGB")
     while True:
         small.thumbnail(size, reducing_gap=2.0)
@@ -183,12 +189,10 @@ def _style(cell: object) -> str:
 
 
 def _table(caption: str, inside: str) -> Html:
-    heading = ""
+    heading = Html()
     if caption:
         heading = tag("caption", caption, style=_LEFT)
-    return tag(
-        "table", Html(heading), Html(inside), style="border-collapse:collapse;margin:0.5em 0"
-    )
+    return tag("table", heading, Html(inside), style="border-collapse:collapse;margin:0.5em 0")
 
 
 def title(kind: str, name: str) -> Html:
@@ -200,7 +204,9 @@ def omitted(count: int, noun: str, where: str = "") -> str:
     """Return a paragraph that says how many items are not shown; empty for none."""
     if count <= 0:
         return ""
-    return paragraph(f"{count:,} more {noun}{' is' if count == 1 else 's are'} not shown{where}.")
+    if count == 1:
+        return paragraph(f"1 more {noun} is not shown{where}.")
+    return paragraph(f"{count:,} more {noun}s are not shown{where}.")
 
 
 def duration_text(seconds: float) -> str:

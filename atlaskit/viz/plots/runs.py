@@ -1,11 +1,11 @@
 """Figures of one video: where a run or a policy looked, and what its grids resolve.
 
-    path, before_after                      where a run looked; its root grid before and after it
-    rewards                                 a task of `atlaskit.gym`: truth, what was kept, scores
+    path, before_after                      where a run looked; its root grid before and after
+    rewards                                 a task of `atlaskit.gym`: truth, kept intervals, scores
     resolutions                             the seconds that a cell spans at each depth
     Lane, draw_lanes                        rows over the time of a video
 
-Frames come from the cache; one that is no longer there is decoded again.
+Frames come from the cache. A frame that is no longer there is decoded again.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 SHORTEST = 0.004
 """Length of the shortest bar that can be seen on the axis of time, as a share of the axis."""
 TICK_STEPS_S = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 36_000, 86_400)
+"""Distances between ticks on an axis of time, the shortest first."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Lane:
     """Dots, each at a time in seconds and with a label."""
     colour: str = "black"
     shades: Sequence[float] = ()
-    """How dark each filled interval is, from 0 to 1; none for all alike."""
+    """How dark each filled interval is, from 0 to 1; empty if all are drawn alike."""
 
 
 def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: int = 12) -> None:
@@ -115,7 +116,7 @@ def tick_times(duration_s: float, most: int) -> list[float]:
 def _merge_close_labels(
     labels: Iterable[tuple[float, str]], min_gap_s: float
 ) -> list[tuple[list[float], str]]:
-    """Return groups of times in seconds, each with one label: close labels would overlap."""
+    """Group labels that would overlap; return the times in seconds and the label of each group."""
     groups: list[tuple[list[float], str]] = []
     for time_s, label in sorted(labels):
         if groups and time_s - groups[-1][0][-1] < min_gap_s:
@@ -128,23 +129,26 @@ def _merge_close_labels(
 
 WIDTH_IN = 7.2
 """Width of a figure, in inches."""
-VIEW_PX, GAP = 840, 0.04
-"""Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
+VIEW_PX = 840
+"""Longer side of a drawn view, in pixels."""
+GAP = 0.04
+"""Gap between two views, as a share of a view's width."""
 MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
 MAX_PARTS = 400
-"""Most parts of what was seen that are drawn."""
+"""At most this many of the intervals that were seen are drawn."""
 MAX_VISITS = 24
-"""Most visits that have a row each."""
+"""At most this many visits have a row each."""
 
 
 def path(result: Result, ax: Axes | None = None) -> Axes:
     """Draw where a run looked: a row for each visit of a worker, over the time of the video.
 
-    The bar of a row is the region, its dots are evidence frames. With many visits, a row has those
-    of a worker, filled where they added evidence. The top row has the evidence by label; the ground
-    truth, where known, is green, and the intervals that answer a when-question are hatched. Below
-    it is what was seen, the finer the darker. The bottom row has the dead zones.
+    The top row has the evidence with its labels. The row below it shows what was seen, the finer
+    the darker. In the row of a visit, a bar is the region, and dots are evidence frames. If there
+    are more than MAX_VISITS, a row has all visits of a worker, filled where they added evidence.
+    The bottom row has the dead zones. The ground truth, where it is known, is green in all rows,
+    and the intervals that answer a when-question are hatched.
 
     Examples:
         >>> ax = ak.plots.path(result)
@@ -179,10 +183,10 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
 
 
 def before_after(result: Result, ax: Axes | None = None) -> Axes:
-    """Draw the root grid before the run, and beside it after the run, with dead cells black.
+    """Draw the root grid before the run and, beside it, after the run, with dead cells black.
 
     Raises:
-        InputError: The result is that of a baseline, which explores no grid.
+        InputError: The result is of a baseline, which explores no grid.
 
     Examples:
         >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
@@ -191,15 +195,16 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
     views = list[View]()
     for zones in (DeadZones(), result.dead_zones):
         view = atlas.view(atlas.start(dead_zones=zones))
-        views.append(with_look(view, labels="none"))  # the figure's own labels are larger
+        views.append(with_look(view, labels="none"))  # the figure writes larger labels
     before, after = views
     rounds = counted(result.rounds, "round")
     captions = (
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
         f"(b) After {rounds}: {len(after.dead)} cells black",
     )
-    height = before.size[1] / before.size[0]
-    with styled_axes(ax, (WIDTH_IN, 3.95 - WIDTH_IN / (2 + GAP) * (1 - height))) as ax:
+    height = before.size[1] / before.size[0]  # of a view of width 1
+    height_in = 3.95 - WIDTH_IN / (2 + GAP) * (1 - height)  # 3.95 inches with square views
+    with styled_axes(ax, (WIDTH_IN, height_in)) as ax:
         for index, (view, caption) in enumerate(zip((before, after), captions, strict=True)):
             left = index * (1 + GAP)
             _draw_view(ax, view, left, height)
@@ -211,21 +216,21 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
 
 
 def _title(result: Result) -> str:
-    """Return the question, and below it who answered what, and whether that is right."""
+    """Return the question, and below it the method, the model, the answer and its verdict."""
     names = list[str]()
     for setting in ("method", "model"):
         name = result.settings.get(setting)
-        if name:  # fingerprints are left out of it
+        if name:
+            # A title has no room for the fingerprint in a name.
             names.append(re.sub(r"[:@][0-9a-f]{12,}", "", str(name)))
     who = " · ".join(names)
-    answer = (
-        f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
-    )
+    answer = result.answer_in_words or "no answer"
+    answer += verdict(result.is_right, result.truth_in_words)
     return f"{printable(result.question.text, 300)}\n{printable(f'{who}: {answer}', 300)}"
 
 
 def _worker_lanes(result: Result) -> list[Lane]:
-    """Return the regions that each worker explored, filled where it added evidence."""
+    """Return each worker's lane: the regions of its visits, filled if they added evidence."""
     filled = defaultdict[int, list[Span]](list)
     outlined = defaultdict[int, list[Span]](list)
     for report in result.trace.of(Report):
@@ -240,7 +245,7 @@ def _worker_lanes(result: Result) -> list[Lane]:
 
 
 def _steps_of(report: Report, result: Result) -> list[Step | Look]:
-    """Return the steps of a visit, which is given by its report; or its look."""
+    """Return the steps and looks of the visit that ended with a report."""
     visit = (report.round, report.worker)
     steps = list[Step | Look]()
     for event in result.trace:
@@ -250,7 +255,7 @@ def _steps_of(report: Report, result: Result) -> list[Step | Look]:
 
 
 def _draw_intervals(ax: Axes, result: Result) -> str:
-    """Draw all intervals of the truth and of the answer; return what they look like."""
+    """Draw the intervals of the truth and of the answer; return the legend for them."""
     for start_s, end_s in result.question.evidence_s:
         ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
     for start_s, end_s in result.intervals:
@@ -264,6 +269,7 @@ def _draw_intervals(ax: Axes, result: Result) -> str:
 
 
 def _visit_lane(report: Report, steps: Sequence[Step | Look]) -> Lane:
+    """Return the lane of one visit: its region, and dots for the evidence frames it found there."""
     start_s, end_s = report.interval_s
     found = list[tuple[float, str]]()
     for step in steps:
@@ -276,16 +282,18 @@ def _visit_lane(report: Report, steps: Sequence[Step | Look]) -> Lane:
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
-    """Draw a view from x = `left` to `left` + 1 and from y = 0 to `height`, its cells numbered."""
+    """Draw a view with numbered cells, from x = `left` to `left` + 1 and from y = 0 to `height`."""
     k = view.grid.k
     ax.imshow(
         np.asarray(view.small((VIEW_PX, VIEW_PX))),
         extent=(left, left + 1, 0, height),
         aspect="auto",
     )
-    for cell in view.grid.cells if k <= MAX_NUMBERED_K else ():
+    if k > MAX_NUMBERED_K:
+        return
+    box = {"boxstyle": "square,pad=0.1", "facecolor": INK, "edgecolor": "none", "alpha": 0.75}
+    for cell in view.grid.cells:
         row, column = divmod(cell.index, k)
-        box = {"boxstyle": "square,pad=0.1", "facecolor": INK, "edgecolor": "none", "alpha": 0.75}
         corner = (left + (column + 0.06) / k, height * (1 - (row + 0.06) / k))
         ax.text(
             *corner,
@@ -299,19 +307,21 @@ def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
 
 
 COLUMNS = ("task", "policy", "video", "seed", "score", "truth", "kept")
+"""The columns of a table for `rewards`."""
 REWARDS_IN = (7.2, 3.7)
 """Width and height of the figure in inches."""
 
 
 def rewards(rows: pd.DataFrame, view: View) -> Axes:
-    """Draw what a task is, on the world of the first row, and how policies score on all worlds.
+    """Draw a task on the synthetic world of the first row, and the scores of policies on all.
 
-    On the left is the root grid of that world: a cell that holds a part of the truth is framed in
-    green, dashed if its frame does not show it. Below is an axis of time with the truth and with
-    the cells that each policy kept. On the right are the mean scores with 95 % intervals.
+    On the left is the root grid of that world. A cell that holds a part of the truth is framed in
+    green; the frame is dashed if the cell's image does not show this part. Below is an axis of time
+    with the truth, and with the intervals that each policy kept. On the right are the mean scores
+    with 95 % intervals.
 
     Args:
-        rows: A table of `examples.policies.trials` about one task.
+        rows: A table of `examples.policies.trials` about one task. Its columns are COLUMNS.
         view: The root grid of the world of the first row.
 
     Returns:
@@ -364,15 +374,15 @@ def _draw_framed(ax: Axes, view: View, truth: Collection[Span]) -> None:
             is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
             row, column = divmod(cell.index, k)
             corner = (column * width / k + 3, row * height / k + 3)
-            look: dict[str, Any] = {"lw": 1.2, "ls": (0, (3, 3))}
+            stroke: dict[str, Any] = {"lw": 1.2, "ls": (0, (3, 3))}
             if is_shown:
-                look = {"lw": 2.0, "ls": "-"}
+                stroke = {"lw": 2.0, "ls": "-"}
             size = (width / k - 6, height / k - 6)
-            ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
+            ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **stroke))
 
 
 def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) -> None:
-    """Draw a line for the truth and for each policy, with the intervals on an axis of time."""
+    """Draw the intervals of the truth and of each policy, a row for each, on an axis of time."""
     lanes = [Lane("truth", shown["truth"].iloc[0], colour=TRUTH)]
     for index, policy in enumerate(policies):
         spans = shown.loc[shown["policy"] == policy, "kept"].iloc[0]
@@ -411,7 +421,7 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
 
 
 RESOLUTIONS_IN = (7.2, 4.2)
-"""Width and height of the figure."""
+"""Width and height of the figure in inches."""
 
 
 def resolutions(
@@ -420,10 +430,10 @@ def resolutions(
     """Draw the resolution of each depth, Δt_d = T / K^(2(d+1)), against duration T (paper §3.1).
 
     Both axes are logarithmic and in seconds. There is a line for each depth, with a marker at each
-    of `durations_s`. In the grey area, cells are shorter than a frame, so neighbours show the same
-    one. D_max, the depth at which any single frame is reached, is written
-    below each duration. A dashed line marks one second, and rings mark the first depth below it,
-    which `max_depth="auto"` selects (§4.4).
+    of `durations_s`. In the grey area, cells are shorter than a frame, so neighbouring cells show
+    the same frame. D_max, the depth at which any single frame is reached, is written below each
+    duration. A dashed line marks one second, and rings mark the first depth below it, which
+    `max_depth="auto"` selects (§4.4).
 
     Args:
         durations_s: Durations to mark, in seconds; at least two different ones.
@@ -457,8 +467,8 @@ def resolutions(
     names = ["depth 0, the root", *(f"depth {depth}" for depth in range(1, count))]
     points = list[tuple[str, float, float]]()
     for depth, name in enumerate(names):
-        for each in marked_s:
-            points.append((name, each, resolution_s(each, k, depth)))
+        for duration_s in marked_s:
+            points.append((name, duration_s, resolution_s(duration_s, k, depth)))
     table = pd.DataFrame(points, columns=["depth", "duration_s", "cell_s"])
     with styled_axes(ax, RESOLUTIONS_IN) as ax:
         shared: dict[str, Any] = {
@@ -484,9 +494,8 @@ def resolutions(
         )
         ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
         ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
-        ax.set_ylim(
-            min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0)
-        )
+        lowest_s = min(1 / (fps * k**2), 0.6 * min(finest_s))
+        ax.set_ylim(lowest_s, 2 * resolution_s(marked_s[-1], k, 0))
         below = f"below one frame at {fps:g} fps: neighbours show the same"
         ax.axhspan(ax.get_ylim()[0], 1 / fps, color=GRID_LINE, lw=0, zorder=0.3, label=below)
         labels = [f"{duration_label(each)}\n{deepest(each, fps, k)}" for each in marked_s]

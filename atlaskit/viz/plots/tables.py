@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None = None) -> Axes:
     """Draw the mean of a column against the duration of the video (paper, Table 2 and Fig. 1).
 
-    There is a line for each method of each model. The 95 % intervals of a duration stand side by
-    side around it. Durations are on a logarithmic axis, and so are tokens. For tokens, the labels
-    have the exponent b of tokens ~ duration^b (`statistics.exponent`).
+    There is a line for each method of each model. The 95 % intervals at one duration stand side by
+    side around it. Durations are on a logarithmic axis, and so are tokens. For tokens, the label of
+    a line gives the exponent b of tokens ~ duration^b (`statistics.exponent`).
 
     Args:
         rows: A table of `evaluate`, with `method`, `duration_s` and `column`; a column `model`
@@ -82,7 +82,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     has_growth = "tokens" in column and len(durations) > 1
     with styled_axes(ax) as ax:
         draw_means(ax, rows, ("duration_s", column), looks, log_scale=(True, False), legend=False)
-        ax.set_xticks(durations, [duration_label(each) for each in durations])
+        ax.set_xticks(durations, list(map(duration_label, durations)))
         ax.minorticks_off()
         ax.set_xlabel("video duration")
         label_values(ax, column)
@@ -109,14 +109,15 @@ def against_spread(
 ) -> Axes:
     """Draw a column against the number of places that hold the answer (paper, Fig. 5b).
 
-    A point is a question, a bar the mean, with its 95 % interval. In each group there is a bar for
-    each model.
+    A point is a question; a bar is the mean, with its 95 % interval. For each number of places,
+    there is a bar for each model.
 
     Args:
-        rows: A table of `evaluate` with the column `positions`: at how many places in the video the
-            answer lies; rows with 0 are left out. A column `model` tells several models apart.
+        rows: A table of `evaluate` with the column `positions`, the number of places in the video
+            that hold the answer; rows with 0 are left out. A column `model` tells several models
+            apart.
         column: The column that is drawn.
-        most: Questions with this many positions or more share one bar.
+        most: Questions with this many places or more share one bar.
         ax: Axes to draw on; None makes a new figure.
 
     Raises:
@@ -156,14 +157,14 @@ def against_spread(
             legend=len(models) > 1,
             ax=ax,
         )
-        # A swarm is the same each time it is drawn; the jitter of a strip plot is not.
+        # A swarm plot is the same each time it is drawn; the jitter of a strip plot is random.
         sns.swarmplot(
             known, **shared, dodge=len(models) > 1, size=2.5, warn_thresh=1, legend=False, ax=ax
         )
         labels = list[str]()
-        for places, of_group in means.groupby("places"):
+        for places, group in means.groupby("places"):
             more = " or more" if places == most else ""
-            counts = ", ".join(map(str, of_group["questions"].unique()))
+            counts = ", ".join(map(str, group["questions"].unique()))
             labels.append(f"{places}{more}\nn = {counts}")
         ax.set_xticks(range(len(labels)), labels)
         label_values(ax, column, is_log=False)
@@ -178,10 +179,8 @@ def against_spread(
 
 def _growth(rows: pd.DataFrame, column: str) -> str:
     """Return the second line of a label: the exponent of growth, if it can be fitted."""
-    if (
-        rows["duration_s"].nunique() < 2
-        or not (rows.groupby("duration_s")[column].mean() > 0).all()
-    ):
+    means = rows.groupby("duration_s")[column].mean()
+    if len(means) < 2 or not (means > 0).all():
         return ""
     b = exponent(rows, column, cluster=cluster_of(rows))
     bounds = "" if math.isnan(b.low) else f" ({b.low:.2f} to {b.high:.2f})"
@@ -189,25 +188,25 @@ def _growth(rows: pd.DataFrame, column: str) -> str:
 
 
 HEIGHT_IN = 4.6
-"""Height of the figure, in inches."""
+"""Height of the figure of `depth_budget`, in inches."""
 PANELS = ("score", "tokens")
-"""The columns that the panels show, from the top."""
+"""The columns that the panels of `depth_budget` show, from the top."""
 
 
 def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None) -> Axes:
     """Draw score, and below it tokens, against the maximum depth (paper, Fig. 5a).
 
-    Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
-    at which it is below a second. There is a line for each model.
+    Below each depth d is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
+    at which the resolution is below a second. There is a line for each model.
 
     Args:
         rows: A table of `evaluate` with the column `max_depth`; a column `model` tells several
             models apart.
         duration_s: Duration T of the videos, in seconds.
-        k: Cells per side of a grid; None takes the column `k`, and 8 where there is none.
+        k: Cells per side of a grid; None for the column `k`, or 8 if there is no such column.
 
     Returns:
-        The axes of scores; those of tokens are the next ones of its figure.
+        The axes of scores. The axes of tokens are the next ones of the same figure.
 
     Raises:
         InputError: A column is missing, or there are no rows.
@@ -226,66 +225,65 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
     depths = sorted(rows["max_depth"].unique())
     is_split = len(looks["hue_order"]) > 1
     with figure_style():
-        pair = plt.subplots(
-            2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN)
-        )[1]
-        for ax, column in zip(pair, PANELS, strict=True):
+        size_in = (plt.rcParams["figure.figsize"][0], HEIGHT_IN)
+        _, panels = plt.subplots(2, 1, sharex=True, figsize=size_in)
+        for ax, column in zip(panels, PANELS, strict=True):
             draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
             label_values(ax, column, is_log=False)
-        _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
-        below = pair[1]
+        _mark_sub_second(panels, depths, sub_second_depth(duration_s, k))
+        below = panels[1]
         labels = list[str]()
         for depth in depths:
             labels.append(f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}")
         below.set_xticks(depths, labels)
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
-        for ax in pair if is_split else ():
-            label_ends(ax, looks["hue_order"])
+        if is_split:
+            for ax in panels:
+                label_ends(ax, looks["hue_order"])
         notes = (
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
             "intervals stand side by side" if is_split else "",
         )
-        set_note(pair[0], *notes)
-    first: Axes = pair[0]
-    return first
+        set_note(panels[0], *notes)
+    scores: Axes = panels[0]
+    return scores
 
 
-def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
-    """Draw a dotted line in both panels before the first depth of less than a second a cell."""
-    deep = [depth for depth in depths if depth >= first_below]
-    if not deep:
+def _mark_sub_second(panels: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
+    """Draw a dotted line in all panels before the first depth whose cells are below a second."""
+    sub_second = [depth for depth in depths if depth >= first_below]
+    if not sub_second:
         return
-    at = min(deep) - 0.5
-    for ax in pair:
-        ax.axvline(at, color=REFERENCE_LINE, lw=1, ls=":")
+    x = min(sub_second) - 0.5
+    for ax in panels:
+        ax.axvline(x, color=REFERENCE_LINE, lw=1, ls=":")
     look: dict[str, Any] = {
         "ha": "center",
         "va": "top",
         "fontsize": NOTE_PT,
         "color": REFERENCE_LINE,
     }
-    pair[0].text(
-        at, -0.03, "cells below 1 s from here on", transform=pair[0].get_xaxis_transform(), **look
-    )
+    below_axes = panels[0].get_xaxis_transform()
+    panels[0].text(x, -0.03, "cells below 1 s from here on", transform=below_axes, **look)
 
 
 CURVE_POINTS = 100
 """Number of points of the curve of Amdahl's bound."""
 DASHES = {"bound": (4, 1.6), "own workload": (1, 1.2)}
-"""Strokes of the lines that are no measurement at equal workload."""
+"""Strokes of the lines other than the solid ones, which are measured at equal workload."""
 
 
 def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean seconds per question against the number of workers (paper, Fig. 6).
 
-    Thick lines are seconds at equal workload, with 95 % intervals; there is a line for each model
-    where the table has a column `model`. The labels have the mean score at each number of workers.
-    Dashed lines are Amdahl's bound, computed from the serial share of the time with the fewest
-    workers. Dotted lines are the measured seconds, each number of workers at its own workload. Both
-    axes are logarithmic, so equal speedups have equal heights.
+    Thick lines are seconds at equal workload, with 95 % intervals. If the table has a column
+    `model`, there is a line for each model. Its label gives the mean score at each number of
+    workers. Dashed lines are Amdahl's bound, computed from the serial share of the time with the
+    fewest workers. Dotted lines are the measured seconds, at the workload that each number of
+    workers happened to have. Both axes are logarithmic, so equal speedups have equal heights.
 
     Raises:
         InputError: A column is missing.
@@ -309,7 +307,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         lines.append(_lines(of_model).assign(series=name))
     colours = {"hue": "series", "hue_order": order, "palette": looks["palette"]}
     with styled_axes(ax) as ax:
-        points = {
+        solid = {
             "style": "series",
             "markers": True,
             "dashes": False,
@@ -317,18 +315,18 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
             "legend": False,
         }
         bars = {"err_style": "bars", "errorbar": interval_over(rows["video"], "normalised_seconds")}
-        sns.lineplot(rows, x="workers", y="normalised_seconds", **colours, **points, **bars, ax=ax)
-        how = {"style": "line", "dashes": DASHES, "estimator": None, "legend": False}
-        sns.lineplot(pd.concat(lines), x="workers", y="seconds", **colours, **how, ax=ax)
+        sns.lineplot(rows, x="workers", y="normalised_seconds", **colours, **solid, **bars, ax=ax)
+        dashed = {"style": "line", "dashes": DASHES, "estimator": None, "legend": False}
+        sns.lineplot(pd.concat(lines), x="workers", y="seconds", **colours, **dashed, ax=ax)
         ax.set(xscale="log", yscale="log")
         counts = sorted(means["workers"].unique())
         ax.set_xticks(counts, list(map(str, counts)))
         ax.minorticks_off()
         count_decades(ax.yaxis)
         ax.set(xlabel="workers", ylabel="seconds per question")
-        named = list(dict.fromkeys(means["model"])) if "model" in means else order
+        names = list(dict.fromkeys(means["model"])) if "model" in means else order
         labels = list[str]()
-        for name, of_model in zip(named, by_model, strict=True):
+        for name, of_model in zip(names, by_model, strict=True):
             labels.append(f"{name}\n{_scores(of_model)}")
         label_ends(ax, labels)
         kinds = (
@@ -345,18 +343,22 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def _lines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the points of Amdahl's bound, and of the seconds at each number's own workload."""
+    """Return the points of the lines in DASHES, for the means of one model."""
     import pandas as pd
 
-    x = means["workers"]
+    workers = means["workers"]
     first_s = means["normalised_seconds"].iloc[0]
-    factors = np.geomspace(1, x.iloc[-1] / x.iloc[0], CURVE_POINTS)
+    factors = np.geomspace(1, workers.iloc[-1] / workers.iloc[0], CURVE_POINTS)
     bound_s = first_s / amdahl(means["serial_share"].iloc[0], factors)
-    bound = pd.DataFrame({"workers": x.iloc[0] * factors, "seconds": bound_s, "line": "bound"})
+    bound = pd.DataFrame(
+        {"workers": workers.iloc[0] * factors, "seconds": bound_s, "line": "bound"}
+    )
     return pd.concat([bound, means[["workers", "seconds"]].assign(line="own workload")])
 
 
 def _scores(means: pd.DataFrame) -> str:
-    """Return the mean score at each number of workers, in words."""
+    """Return the mean score at each number of workers, in words; once if all are equal."""
     shares = [f"{100 * score:.0f} %" for score in means["score"]]
-    return f"score: {', '.join(shares if len(set(shares)) > 1 else shares[:1])}"
+    if len(set(shares)) == 1:
+        shares = shares[:1]
+    return f"score: {', '.join(shares)}"

@@ -1,12 +1,13 @@
-"""`Pictures`: the images of a run; `Marker`: the cells that are outlined on them.
+"""`Pictures`: the images of a run. `Marker`: the cells that are outlined on them.
 
-Nothing is drawn before it is requested. With the video, an image is the run's own or none at all
-(`replay` checks it). Without, it is what the cache holds under the key that the trace names; a
-trace from elsewhere can name any image of that cache.
+No image is drawn before it is requested. With the video, images are drawn again, and shown only if
+they are those of the run (`replay` checks this). Without the video, an image is what the cache
+holds under the key that the trace names; a trace from elsewhere can name any image of that cache.
 
-The page draws outlines over an image, so the image stays the one that the agent saw, in the cache
-and in an exported page. Outlined are the cells that an action names, those that the Master scores
-or queues, frames that an answer cites, and cells that hold the answer where it is known.
+The page draws outlines over an image, so the image itself stays the one that the agent saw, in the
+cache and in an exported page. The outlined cells are those that an action names, those that the
+Master scores or queues, frames that an answer cites, and, where the answer is known, those that
+hold it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import islice, repeat
+from itertools import islice
 
 from PIL import Image
 
@@ -48,20 +49,28 @@ from atlaskit.viz.html.reprs import grid_description
 from atlaskit.viz.walk.places import FindingSteps, cells_over, grid_of_view, moments_of
 from atlaskit.viz.walk.source import MAX_K, RunSource
 
-ACTED, TRUE, CITED, ERASED = "acted", "true", "cited", "erased"
-"""Why a cell is outlined: an agent acted on it, it holds the answer, the answer cites it, or it is
-erased evidence."""
+# Why a cell is outlined:
+ACTED = "acted"
+"""An agent acted on it."""
+TRUE = "true"
+"""It holds the answer."""
+CITED = "cited"
+"""The answer cites it."""
+ERASED = "erased"
+"""It is evidence that was erased."""
 MAX_MARKS = 256
-"""Most outlines in one image."""
+"""The most outlines in one image."""
 
 Mark = tuple[float, float, float, float, str, str]
-"""Left, top, width and height as shares of the image; a text in the corner; why it is outlined."""
+"""An outline: left, top, width and height as shares of the image, a text for its corner, and why
+the cell is outlined."""
 
 _WORDS = {"Expand": "opens", "Zoom": "looks", "MarkPromising": "promising"}
+"""The texts of the cells that an action names."""
 
 
 class Marker:
-    """Returns the outlines for the images of one run."""
+    """Finds the outlines for the images of one run."""
 
     def __init__(self, run: RunSource) -> None:
         self._run = run
@@ -74,32 +83,33 @@ class Marker:
         Args:
             event: The event.
             what: The field of the event that records the image: view, shown or sheet.
-            view: The view, if that is what it records.
+            view: The recorded view, if the image is one.
         """
-        sheet = getattr(event, "sheet", None)
         if view is not None:
             return list(islice(self._of_view(event, view), MAX_MARKS))
+        sheet = getattr(event, "sheet", None)
         if what == "sheet" and isinstance(sheet, SheetRecord):
             return list(self._of_sheet(event, sheet))[:MAX_MARKS]
         return []
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
+        """Yield the outlines on a view: the cells that hold the answer, then those acted on."""
         k = view.k or self._run.k
         if k is None or k > MAX_K:
             return
         grid = grid_of_view(view, self._run)
-        true = set[int]()
+        true_cells = set[int]()
         if grid is not None:
             for moment in self._moments:
-                true.update(cells_over(moment, grid))
-        for cell in sorted(true):
+                true_cells.update(cells_over(moment, grid))
+        for cell in sorted(true_cells):
             yield _box(cell, (k, k), "", TRUE)
         for cell, text in self._acted_on(event, grid):
             if cell < k * k:
                 yield _box(cell, (k, k), text, ACTED)
 
     def _acted_on(self, event: Event, grid: Grid | None) -> Iterator[tuple[int, str]]:
-        """Yield the cells of a grid that an event is about, each with a text."""
+        """Yield each cell of a grid that an event is about, with the text for its outline."""
         match event:
             case Step(action=action):
                 cells = action.all_cells
@@ -117,31 +127,35 @@ class Marker:
             case Cite(found=found) | Plan(found=found) | Look(found=found):
                 for item in found:
                     if grid is not None and grid.start_s <= item.timestamp_s < grid.end_s:
-                        yield (
-                            grid.cell_at(item.timestamp_s).index,
-                            f"[{item.label}]" if item.label else "kept",
-                        )
+                        text = f"[{item.label}]" if item.label else "kept"
+                        yield grid.cell_at(item.timestamp_s).index, text
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
-        true = filter(lambda label: self._is_true(self._findings.time_of(label)), sheet.labels)
-        about = list(zip(true, repeat(""), repeat(TRUE)))
+        """Yield the outlines on a sheet of evidence frames."""
+        outlined = list[tuple[str, str, str]]()  # label, text, reason
+        for label in sheet.labels:
+            if self._is_true(self._findings.time_of(label)):
+                outlined.append((label, "", TRUE))
         if isinstance(event, Review):
-            about += zip(event.erased, repeat("erased"), repeat(ERASED))
+            for label in event.erased:
+                outlined.append((label, "erased", ERASED))
         if isinstance(event, Decision | Vote):
-            about += zip(dict.fromkeys(cited_labels(event.answer)), repeat("cited"), repeat(CITED))
-        for label, text, why in about:
+            for label in dict.fromkeys(cited_labels(event.answer)):
+                outlined.append((label, "cited", CITED))
+        shape = squared(len(sheet.labels))
+        for label, text, why in outlined:
             if label in sheet.labels:
-                yield _box(sheet.labels.index(label), squared(len(sheet.labels)), text, why)
+                yield _box(sheet.labels.index(label), shape, text, why)
 
     def _is_true(self, time_s: float | None) -> bool:
-        """Return whether a time lies in a moment that holds the answer."""
+        """Return whether a time lies in an interval that holds the answer."""
         if time_s is None:
             return False
         return any(start_s <= time_s < end_s for start_s, end_s in self._moments)
 
 
 def _box(place: int, shape: tuple[int, int], text: str, why: str) -> Mark:
-    """Return the outline of a cell of an image with so many columns and rows."""
+    """Return the outline of a cell of an image; `shape` is its numbers of columns and rows."""
     columns, rows = shape
     row, column = divmod(place, columns)
     return column / columns, row / rows, 1 / columns, 1 / rows, plain_text(text, 40), why
@@ -170,23 +184,23 @@ class DrawnImage:
 
 @dataclass
 class Pictures:
-    """All images of a run, each once."""
+    """All images of a run. An image that several events show is held once."""
 
     images: list[DrawnImage] = field(default_factory=list)
     by_event: defaultdict[int, list[tuple[int, str, Size | None, list[Mark]]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """For the index of each event, its images: index in `images`, description, size, outlines."""
+    """The images of each event, by its index: index in `images`, description, size, outlines."""
     map: int | None = None
-    """The image of the root grid, without dead cells; None if it is not known."""
+    """Index of the image of the root grid without dead cells; None if it is not known."""
     sheet: int | None = None
-    """The image of the evidence at the end; None if there is none."""
+    """Index of the image of the evidence at the end; None if there is none."""
     problem: str = ""
-    """Why some images are missing, in a sentence; empty if none is."""
+    """A sentence that says why some images are missing; empty if none is missing."""
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(self, key: str, drawn: DrawnImage) -> int:
-        """Return the index of an image; images of one cache key are one."""
+        """Return the index of an image, which is added unless its cache key is known."""
         if key not in self._indices:
             self._indices[key] = len(self.images)
             self.images.append(drawn)
@@ -206,55 +220,53 @@ def pictures(run: RunSource) -> Pictures:
             picture = drawn.get((place, what, key))
             if picture is None and run.video is not None:
                 continue
-            cached = DrawnImage(None, _cache_reader(key, run))
-            shown = cached
-            if picture is not None:
+            if picture is None:
+                shown = DrawnImage(None, _cache_reader(key, run))
+            else:
                 shown = DrawnImage(picture.size, picture.jpeg)
             image = found.add(key, shown)
-            description = plain_text(description, 1_000)
-            found.by_event[place].append(
-                (image, description, shown.size, marker.marks(event, what, view))
-            )
-            sheet = getattr(event, "sheet", None)
+            text = plain_text(description, 1_000)
+            marks = marker.marks(event, what, view)
+            found.by_event[place].append((image, text, shown.size, marks))
             is_root = view is not None and not (view.path or view.dead or view.stretch_s)
             if is_root and run.video is None:
                 found.map = image
+            sheet = getattr(event, "sheet", None)
             if (
-                what == "sheet"
-                and labels
+                labels
+                and what == "sheet"
                 and isinstance(sheet, SheetRecord)
                 and tuple(sheet.labels) == labels
             ):
                 found.sheet = image
-    if (
-        found.sheet is None
-        and run.trace.of(Stop)
-        and isinstance(run.record, Result)
-        and run.evidence
-    ):
-        sheet = run.record.sheet
-        found.sheet = found.add(sheet.key, DrawnImage(sheet.size, sheet.jpeg))
+    # A run that has ended with evidence has a sheet, even if no event showed it.
+    has_sheet = bool(run.trace.of(Stop)) and bool(run.evidence)
+    if found.sheet is None and has_sheet and isinstance(run.record, Result):
+        final = run.record.sheet
+        found.sheet = found.add(final.key, DrawnImage(final.size, final.jpeg))
     return found
 
 
 def _drawn_again(
     found: Pictures, run: RunSource, video: Video
 ) -> dict[tuple[int, str, str], LazyImage]:
-    """Return the images by event, field and key, up to one that cannot be drawn; add the map."""
+    """Add the map to `found`; return the images of the run by event, field and key.
+
+    The images end before the first one that cannot be drawn. `found.problem` then says why.
+    """
     drawn = dict[tuple[int, str, str], LazyImage]()
     try:
         found.map = _root(found, run, video)
         for shown in replay.pictures(run.trace, video, run.cache):
             drawn[shown.place, shown.what, shown.picture.key] = shown.picture
-    except (
-        ValueError
-    ) as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
+    except ValueError as error:
+        # The run is a baseline's, its trace is of other code, or a key has half a surrogate pair.
         found.problem = reason(error)
     return drawn
 
 
 def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
-    """Add the image of the root grid, without dead cells; None for a run without grids."""
+    """Add the root grid without dead cells; return its index, or None for a run without grids."""
     if run.k is None:
         return None
     atlas = replay.atlas_of(run.trace, video, run.cache)
@@ -263,7 +275,7 @@ def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
 
 
 def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
-    """Return the function that reads an image from the cache."""
+    """Return a function that reads an image from the cache."""
 
     def read() -> bytes:
         jpeg = run.cache.get(key) if is_image(key) else None
@@ -290,11 +302,7 @@ def _images_named_by(
     if isinstance(shown, ShownRecord) and isinstance(event, Step):
         action = event.action
         subjects = {"Zoom": "The frame", "Investigate": f"The time {action.direction} the frame"}
-        yield (
-            "shown",
-            None,
-            shown.key,
-            f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}.",
-        )
+        subject = subjects.get(action.name, "The requested image")
+        yield "shown", None, shown.key, f"{subject} of cell {action.cell}."
     if isinstance(sheet, SheetRecord):
         yield "sheet", None, sheet.key, f"Evidence frames: {', '.join(sheet.labels) or 'none'}."

@@ -1,15 +1,15 @@
-"""Where the events of a run lie: on its axis, in the tree of regions, and beside the truth.
+"""Where the events of a run lie: on an axis of steps, in the tree of regions, and in the truth.
 
-    places                                  on the axis of the run, parallel workers side by side
+    places                                  on the axis of steps, parallel workers side by side
     FindingSteps, merged_in                 which step found which evidence
     regions, grid_of_view, path_of          the tree of explored regions
     truth_rows, moments_of                  what became of each moment that holds the answer
     shaded                                  what was seen, the finer the darker
 
-A trace holds no times, so each event takes one step. A worker begins when it is assigned, and the
-Master goes on when all workers have reported. Questions about a synthetic world know the moments
-that hold the answer (`Question.evidence_s`); one was seen if the frame of a cell that was shown
-lies in it.
+A trace holds no times of day, so each event takes one step. A worker begins when it is assigned,
+and the Master continues when all workers have reported. The moments that hold the answer are known
+for questions about a synthetic world (`Question.evidence_s`). A moment was seen if a cell was shown
+whose frame lies in it.
 """
 
 from __future__ import annotations
@@ -43,23 +43,24 @@ from atlaskit.viz.walk.source import MAX_K, RunSource
 
 
 def places(trace: Trace) -> Iterator[int]:
-    """Yield at which step of the axis each event begins; it ends one later."""
-    now = 0  # when the Master's last event ended
-    # When the last event of each worker of this round ended; None: a probe beside them.
-    busy = dict[int | None, int]()
+    """Yield the step at which each event begins. An event ends one step later."""
+    master_end = 0  # the step at which the Master's last event ended
+    # The step at which the last event of each worker of this round ended. The key None stands for a
+    # probe of the Master that runs beside the workers.
+    worker_ends = dict[int | None, int]()
     for event in trace:
         if event.worker is not None or (isinstance(event, Probe) and event.ahead):
-            start = busy.get(event.worker, now)
-            busy[event.worker] = start + 1
+            start = worker_ends.get(event.worker, master_end)
+            worker_ends[event.worker] = start + 1
         else:
-            start = max((now, *busy.values()))
-            now = start + 1
-            busy.clear()
+            start = max((master_end, *worker_ends.values()))
+            master_end = start + 1
+            worker_ends.clear()
         yield start
 
 
 def merged_in(event: Event) -> Sequence[Evidence]:
-    """Return the evidence that an event added to M+."""
+    """Return the evidence that an event added to M+, the evidence of the run."""
     if isinstance(event, Report):
         return event.kept
     if isinstance(event, Cite | Plan):
@@ -68,7 +69,7 @@ def merged_in(event: Event) -> Sequence[Evidence]:
 
 
 class FindingSteps:
-    """The steps that first found each frame of evidence, by time and by label."""
+    """The events that first found each frame of evidence, by the frame's time and label."""
 
     def __init__(self, trace: Trace) -> None:
         self._steps: dict[float, int] = {}
@@ -87,7 +88,7 @@ class FindingSteps:
         return self._steps.get(time_s)
 
     def of_label(self, label: str) -> int | None:
-        """Return the same for the frame with a label in M+."""
+        """Return the index of the event that first found the frame with a label in M+."""
         return self.of(self.time_of(label))
 
     def time_of(self, label: str) -> float | None:
@@ -95,24 +96,26 @@ class FindingSteps:
         return self._times_s.get(label)
 
     def labels_at(self, time_s: float) -> list[str]:
-        """Return all labels that the frame at a time has had in M+."""
+        """Return all labels that the frame at a time has had in M+ during the run."""
         return [label for label, label_time_s in self._times_s.items() if label_time_s == time_s]
 
 
 MAX_REGIONS = 2_000
+"""The most regions in the tree."""
 MAX_DEPTH = 32
-"""Deepest region in the tree; a trace may name any."""
+"""Depth of the deepest region in the tree, since a trace may name any depth."""
 
 FAINTEST = 64.0
-"""How many times coarser than aimed at the faintest parts were seen."""
+"""A part that was seen this many times more coarsely than aimed at is drawn at 0.3 of full
+shade."""
 
 Path = tuple[int, ...]
-"""The cells opened on the way from the root grid. A negative number after a cell says that its grid
-is looked at between its frames, and by how many half cells it is moved."""
+"""The cells opened on the way from the root grid. A negative number says that the grid so far is
+moved, to look between its frames, and by how much: see `_path`."""
 
 
 def grid_of_view(view: ViewRecord, run: RunSource) -> Grid | None:
-    """Return the grid of a view; None if there is none: see `grid_of`."""
+    """Return the grid of a view; None if there is no such grid."""
     if view.stretch_s is None:
         return grid_of(_path(view.path, view.shift), run)
     try:
@@ -135,7 +138,11 @@ def path_of(event: Event) -> list[int] | None:
 
 
 def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
-    """Return the path of a grid from its cells and its shift."""
+    """Return the path of a grid from its cells and its shift, (depth, number).
+
+    The number n is stored after `depth` cells as one negative number: 2n if n < 0, −1 − 2n if n >
+    0.
+    """
     if not shift:
         return list(cells)
     depth, number = shift
@@ -146,11 +153,11 @@ def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
 
 
 def regions(run: RunSource) -> list[dict[str, Any]]:
-    """Return the regions that were seen or assigned, and their ancestors.
+    """Return the regions that were seen or assigned, and their ancestors, as JSON for the page.
 
-    Parents come first, then regions in order of time. Each has its `path`, a description (`told`),
-    its interval in seconds (`span`; None where it is not known), and what the run found there
-    (`holds`): evidence, a dead zone, or an empty string.
+    Parents come before their children, and children are in order of time. Each region has its
+    `path`, a description (`told`), its interval in seconds (`span`; None if it is unknown), and
+    what the run found there (`holds`): evidence, a dead zone, or an empty string.
     """
     paths = set[Path]()
     for event in run.trace:
@@ -163,6 +170,7 @@ def regions(run: RunSource) -> list[dict[str, Any]]:
 
 
 def _paths_named_by(event: Event) -> Iterable[Path]:
+    """Return the paths of the regions that an event names."""
     path = path_of(event)
     paths = list[list[int]]()
     if path is not None:
@@ -174,6 +182,7 @@ def _paths_named_by(event: Event) -> Iterable[Path]:
 
 
 def _describe(path: Path, run: RunSource) -> dict[str, Any]:
+    """Return what `regions` says about one path."""
     name = f"whole {run.scope}"
     if path and path[-1] < 0:
         name = "between its frames"
@@ -188,7 +197,7 @@ def _describe(path: Path, run: RunSource) -> dict[str, Any]:
         holds = f"{counted(count, 'frame')} of evidence"
     if not count and run.memory.dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
         holds = "dead zone"
-    span = grid.start_s, grid.end_s
+    span = (grid.start_s, grid.end_s)
     return {"told": f"{name} · {span_text(span)}", "holds": holds, "span": list(span)}
 
 
@@ -196,8 +205,8 @@ def grid_of(path: Sequence[int] | None, run: RunSource) -> Grid | None:
     """Return the grid of a path; None if there is none, as for a cell that does not exist.
 
     Args:
-        path: The path, as `path_of` returns it.
-        run: The run, whose root grid it begins at.
+        path: A path as `path_of` returns it, from the root grid of the run.
+        run: The run.
     """
     if path is None or run.within is None or run.k is None or len(path) > MAX_DEPTH:
         return None
@@ -216,10 +225,10 @@ def grid_of(path: Sequence[int] | None, run: RunSource) -> Grid | None:
 
 
 MAX_MOMENTS = 64
-"""Most moments of an answer that are listed."""
+"""The most moments of an answer that are listed."""
 
 TruthRow = tuple[str, int | None]
-"""What became of a moment, and the step that shows it."""
+"""A sentence on what became of a moment, and the index of the event that shows it."""
 
 
 class Sight(NamedTuple):
@@ -229,11 +238,13 @@ class Sight(NamedTuple):
     dead: frozenset[int]
     """The cells that were black in it."""
     step: int
+    """The index of the event that shows it."""
     who: str
+    """The agent, in words."""
 
 
 def moments_of(run: RunSource) -> tuple[Span, ...]:
-    """Return the moments that hold the answer, each once, in order; none if they are not known."""
+    """Return the moments that hold the answer, each once, in order; none if they are unknown."""
     if run.question is None:
         return ()
     return tuple(sorted(set(run.question.evidence_s)))[:MAX_MOMENTS]
@@ -242,7 +253,7 @@ def moments_of(run: RunSource) -> tuple[Span, ...]:
 def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     """Return what became of each moment that holds the answer.
 
-    There is nothing to tell of a method that keeps no evidence and shows no grid.
+    There are no rows for a run of a method that keeps no evidence and shows no grids.
     """
     moments = moments_of(run)
     if not moments:
@@ -257,41 +268,37 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
 def _row(
     moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool
 ) -> TruthRow:
-    kept = run.evidence.within(*moment)
-    if len(kept):
-        labels = ", ".join([f"[{label}]" for label in kept.labels])
-        return f"{span_text(moment)} was found: {labels}.", findings.of(kept.times_s[0])
+    """Return the row of a moment; `is_exact` says whether the frame of a cell is its midpoint."""
+    evidence = run.evidence.within(*moment)
+    if len(evidence):
+        labels = ", ".join([f"[{label}]" for label in evidence.labels])
+        return f"{span_text(moment)} was found: {labels}.", findings.of(evidence.times_s[0])
     if not grids:
         return f"{span_text(moment)} is not among the evidence.", None
     found = _deepest(moment, grids, is_exact)
     if found is None:
-        over = _deepest(moment, grids, False)
-        where = ""
-        if over is not None:
-            sight, cell = over
-            where = (
-                f"; the deepest grid over it is at depth {sight.grid.depth} (cell {cell}, step "
-                f"{sight.step})"
-            )
-        step = None if over is None else over[0].step
-        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", step
+        missed = f"{span_text(moment)} was missed: no frame of it was shown"
+        over = _deepest(moment, grids, is_exact=False)
+        if over is None:
+            return f"{missed}.", None
+        sight, cell = over
+        where = f"at depth {sight.grid.depth} (cell {cell}, step {sight.step})"
+        return f"{missed}; the deepest grid over it is {where}.", sight.step
     sight, cell = found
     shown = "a cell that covers it was shown"
     if is_exact:
         shown = "it was shown"
     place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
-    dropped = _reported(moment, run)
+    label = _reported(moment, run)
     fate = "not reported"
-    if dropped is not None:
-        fate = f"reported as [{dropped}] but not kept"
-    return (
-        f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}.",
-        sight.step,
-    )
+    if label is not None:
+        fate = f"reported as [{label}] but not kept"
+    sentence = f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}."
+    return sentence, sight.step
 
 
 def _reported(moment: Span, run: RunSource) -> str | None:
-    """Return the label of a frame of a moment that was evidence once; None if there was none."""
+    """Return the label of a reported frame that lies in a moment; None if there was none."""
     for report in run.trace.of(Report):
         for item in report.kept:
             if moment[0] <= item.timestamp_s < moment[1]:
@@ -310,7 +317,11 @@ def _grids(run: RunSource) -> Iterator[Sight]:
 
 
 def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
-    """Return the deepest grid, the first of several, with a cell over a moment, and the cell."""
+    """Return the grid with the finest cells that shows a moment, and the first such cell.
+
+    With `is_exact`, the midpoint of the cell lies in the moment; else they overlap. Dead cells show
+    nothing. Of several grids, the first one is returned.
+    """
     cells_of = cells_showing if is_exact else cells_over
     for sight in sorted(grids, key=lambda sight: sight.grid.resolution_s):
         for cell in cells_of(moment, sight.grid):
@@ -320,14 +331,18 @@ def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, i
 
 
 def shaded(coverage: Coverage, most: int) -> list[tuple[float, float, float]]:
-    """Return what was seen in parts, each with a shade, up to 1 for the step that was aimed at."""
+    """Return the first parts that were seen, each as (start, end, shade).
+
+    The shade is 1 for parts that were seen as finely as the run aimed at, or finer. Without an aim,
+    it is 1 for the finest part. The shade of coarser parts falls to 0.3.
+    """
     parts = [part for part in coverage.seen.parts if part[2] > 0][:most]
     aim_s = coverage.goal_s or min((step_s for _, _, step_s in parts), default=1.0)
-    shaded = []
+    shades = []
     for start_s, end_s, step_s in parts:
         shade = 1 - 0.7 * math.log(step_s / aim_s) / math.log(FAINTEST)
-        shaded.append((start_s, end_s, round(min(max(shade, 0.3), 1.0), 2)))
-    return shaded
+        shades.append((start_s, end_s, round(min(max(shade, 0.3), 1.0), 2)))
+    return shades
 
 
 def cells_showing(moment: Span, grid: Grid) -> range:
@@ -343,7 +358,7 @@ def cells_over(moment: Span, grid: Grid) -> range:
 
 
 def _positions(moment: Span, grid: Grid) -> tuple[float, float]:
-    """Return where the part of a moment within a grid begins and ends, in cells."""
+    """Return where the part of a moment within a grid begins and ends, counted in cells."""
     start_s = max(moment[0], grid.start_s)
     end_s = min(moment[1], grid.end_s)
     return (start_s - grid.start_s) / grid.resolution_s, (end_s - grid.start_s) / grid.resolution_s

@@ -1,7 +1,7 @@
 """`RunSource`: a run read from a result, a trace or a file of either, without trusting it.
 
-A file may come from elsewhere. Its trace tells the question, the answer and the evidence; without
-the video, its duration follows from the grids that the trace names.
+A file may come from elsewhere. The question, the answer and the evidence are read from its trace.
+Without the video, the length of the root grid follows from the regions that the trace names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.coverage import Coverage, coverage_of, recorded_edges
 from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
-from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
+from atlaskit.runs.result import Result, in_words, searched_interval, trace_of, verdict
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -28,14 +28,14 @@ from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 
 MAX_K = 256
-"""Most cells per side of a grid in a run that is shown; a trace may name any."""
+"""The most cells per side of a grid in a run that is shown, since a trace may name any number."""
 
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run, and the video and cache that its images come from.
+    """One run, with the video and the cache that its images come from.
 
-    All that it tells follows from the trace, also for a result.
+    All properties are derived from the trace, also those of a result.
     """
 
     record: Result | Trace
@@ -45,7 +45,7 @@ class RunSource:
     """None if the video was not given."""
     cache: Cache
 
-    # Each is read once for each step, and most go through the whole trace.
+    # These are cached, since each is used at every step, and most read the whole trace.
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -57,7 +57,7 @@ class RunSource:
 
     @cached_property
     def question(self) -> Question | None:
-        """None for a trace that does not begin with a valid one."""
+        """The question; None if the trace does not begin with a valid one."""
         try:
             return Question.from_json(self.trace.of(Start)[0].question)
         except (IndexError, InputError):
@@ -77,14 +77,14 @@ class RunSource:
 
     @property
     def truth(self) -> str:
-        """The true answer in words; empty where it is not known."""
+        """The true answer in words; empty if it is unknown."""
         if self.question is None:
             return ""
         return in_words(self.question, self.question.answer, self.video)
 
     @property
     def is_right(self) -> bool | None:
-        """None where the correct answer is not known."""
+        """Whether the answer is right; None if the true answer is unknown."""
         if self.question is None or self.question.answer is None:
             return None
         return self.question.is_right(self.prediction)
@@ -112,7 +112,7 @@ class RunSource:
 
     @cached_property
     def memory(self) -> replay.Memory:
-        """Evidence and dead zones at the end; none for a trace that contradicts itself."""
+        """Evidence and dead zones at the end; empty for a trace that contradicts itself."""
         try:
             return replay.memory(self.trace)
         except InputError:
@@ -133,24 +133,24 @@ class RunSource:
 
     @cached_property
     def within(self) -> Span | None:
-        """The interval of the root grid in seconds; None if it is not known."""
+        """The interval of the root grid in seconds; None if it is unknown."""
         if self.video is not None:
-            return searched(self.settings, self.video.duration_s)
+            return searched_interval(self.settings, self.video.duration_s)
         span_s = _root_span_s(self.trace, self.k)
         if span_s is None:
             return None
-        return searched(self.settings, span_s)
+        return searched_interval(self.settings, span_s)
 
     @cached_property
     def coverage(self) -> Coverage | None:
-        """How finely each part was seen; None where the interval that was searched is not known."""
+        """How finely each part was seen; None if the searched interval is unknown."""
         if self.within is None:
             return None
         return coverage_of(self.trace, self.within, dict(self.settings))
 
     @property
     def edges_s(self) -> tuple[float, ...]:
-        """The boundaries of the root grid's cells, if they are not of equal lengths."""
+        """The boundaries of the root grid's cells; empty if the cells are equally long."""
         return recorded_edges(self.settings)
 
     @property
@@ -162,13 +162,13 @@ class RunSource:
 
 
 def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:
-    """Return a run given as a `Result`, a `Trace`, or the path of a file that one was saved to.
+    """Return a run given as a `Result`, a `Trace`, or the path of a file with one of them.
 
     Args:
         run: The run.
-        video: The video (or its file) that images are drawn from; None takes that of a result.
-        cache: The cache that images are read from and written to; None takes that of a result, and
-            otherwise that of the video, or the default one.
+        video: The video (or its file) from which images are drawn; None for the result's video.
+        cache: The cache that images are read from and written to; None for the cache of the result,
+            else that of the video, else the default cache.
 
     Raises:
         InputError: `run` is of another type, or the file holds no run.
@@ -205,7 +205,7 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
             prediction = answer["answer"]
             if isinstance(prediction, str):
                 prediction = prediction.strip()
-        # Raises for an answer of another kind.
+        # `Question` raises an error for a prediction of another kind than its own.
         Question(question.text, question.choices, question.kind, prediction)
     except (KeyError, TypeError, IndexError, InputError):
         return None
@@ -214,11 +214,15 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
 
 def _span(interval: Mapping[str, float]) -> Span:
     """Return the interval of a decision, its earlier end first."""
-    return min(interval["start_s"], interval["end_s"]), max(interval["start_s"], interval["end_s"])
+    times_s = (interval["start_s"], interval["end_s"])
+    return min(times_s), max(times_s)
 
 
 def _root_span_s(trace: Trace, k: int | None) -> float | None:
-    """Return the span of the root grid, which the interval and depth of any region determine."""
+    """Return the length of the root grid in seconds; None if the trace does not give it.
+
+    The interval and the depth of any region determine it.
+    """
     if k is None:
         return None
     for event in trace:
@@ -227,6 +231,6 @@ def _root_span_s(trace: Trace, k: int | None) -> float | None:
         if isinstance(event, Step | Report):
             path = event.view.path if isinstance(event, Step) else event.path
             length_s = event.interval_s[1] - event.interval_s[0]
-            if length_s > 0 and len(path) < 32:
+            if length_s > 0 and len(path) < 32:  # a greater depth may exceed the range of floats
                 return round(length_s * float(k ** (2 * len(path))), 6)
     return None

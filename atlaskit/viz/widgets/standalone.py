@@ -1,12 +1,15 @@
-"""`serve`: a widget's page alone in a browser, without a notebook: `atlaskit explore`, `browse`.
+"""`serve`: a widget's page in a browser, without a notebook, for `atlaskit explore` and `browse`.
 
-It is served on loopback to whoever has its address, which holds a token. The page has the scripts
-and styles of the widget. Each tab that opens it gets a widget of its own, connected by a WebSocket
-in place of a notebook's kernel. Only this machine is served (127.0.0.1), only under its own name,
-so that no other site can point its name here, and only to a browser that has been given the token
-once; it then has a cookie. All lies below a secret path, and so does the cookie: a browser sends
-its cookies to every port of a machine, also to another user's server. The browser is started on a
-file that the user alone can read and that leads here, since everybody can read its arguments.
+The page has the scripts and styles of the widget. Each tab that opens it gets a widget of its own,
+connected by a WebSocket in place of a notebook's kernel. Other users and other sites are kept out:
+
+* Only this machine (127.0.0.1) is served, and only under its own name, so that no other site can
+  point its name here.
+* A browser must give the token in the address once. It then has a cookie.
+* All addresses, and so the cookie, are below a secret path: a browser sends its cookies to every
+  port of a machine, also to another user's server.
+* The browser is started with a file that leads to the address and that only the user can read,
+  since all users of a machine can read the arguments of its processes.
 """
 
 from __future__ import annotations
@@ -37,13 +40,14 @@ from atlaskit.viz.widgets import GridExplorer, RunTable, bridge
 
 ADDRESS = "127.0.0.1"
 NAMES = frozenset({ADDRESS, "localhost"})
-"""Names of this machine that a browser may call it by; the port may be another, of a tunnel."""
+"""Host names in requests that are answered. The port may be any, since a tunnel may change it."""
 MAX_PORT = 65_535
 COOKIE = "atlaskit"
+"""Name of the cookie that holds the token."""
 IDLE_S = 30.0
-"""Seconds after which a connection that asks for nothing is closed."""
+"""A connection without a request for this many seconds is closed."""
 PING_S = 30.0
-"""Seconds between two looks whether a page is still there, also beyond a tunnel."""
+"""Seconds between two pings, which show whether a page is still there, also beyond a tunnel."""
 FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src "
@@ -60,17 +64,18 @@ HEADERS = {
 }
 
 Make: TypeAlias = Callable[[], GridExplorer | RunTable]
+"""Returns a new widget."""
 
 
 def serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]) -> None:
     """Serve a page until Ctrl-C.
 
     Args:
-        make: Returns a new widget; called for each tab.
+        make: Returns a new widget. It is called for each tab.
         name: Name of the widget's page: "explorer" or "runtable".
         title: The title of the page.
         port: Port on 127.0.0.1; 0 for a free one.
-        on_ready: Called with the address to open, once it answers.
+        on_ready: Called with the address to open, once the server answers.
 
     Raises:
         InputError: The port cannot be used.
@@ -94,7 +99,7 @@ async def _serve(
     token = secrets.token_urlsafe(24)
     root = f"/{secrets.token_urlsafe(12)}/"
     application = _application(make, name, title, token, root)
-    # Who connects and says nothing, or half of a request, must not keep others out.
+    # A client that sends nothing, or half a request, must not keep others out.
     server = HTTPServer(
         application,
         max_body_size=0,
@@ -113,7 +118,7 @@ async def _serve(
 
 @contextmanager
 def private_page(address: str) -> Iterator[str]:
-    """Give the address of a file that leads to an address, and that the user alone can read."""
+    """Yield the address of a file that leads to `address`, and that only the user can read."""
     with TemporaryDirectory(prefix="atlaskit-") as folder:  # mode 0700
         page = Path(folder) / "open.html"
         page.touch(mode=0o600, exist_ok=False)
@@ -136,7 +141,7 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
         "token": token,
         "root": root,
         "make": make,
-        "left": [],
+        "left": [],  # widgets whose page was closed while a question was being answered
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
         "websocket_ping_interval": PING_S,
@@ -147,7 +152,7 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
 
 
 class _Guarded(RequestHandler):
-    """A handler that answers only a browser that has the token, under a name of this machine."""
+    """A handler that answers only browsers with the token, under a name of this machine."""
 
     def set_default_headers(self) -> None:
         for name, value in HEADERS.items():
@@ -162,13 +167,13 @@ class _Guarded(RequestHandler):
         return None
 
     def _lets_in(self) -> bool:
-        """Return whether the address has the token; the browser then gets a cookie."""
-        if self.request.path != self.settings["root"] or not self._is_token(
-            self.get_query_argument("token", "")
-        ):
+        """Return whether the address has the token; if it has, give the browser a cookie."""
+        root = self.settings["root"]
+        if self.request.path != root:
             return False
-        path = self.settings["root"]
-        self.set_cookie(COOKIE, self.settings["token"], httponly=True, samesite="Strict", path=path)
+        if not self._is_token(self.get_query_argument("token", "")):
+            return False
+        self.set_cookie(COOKIE, self.settings["token"], httponly=True, samesite="Strict", path=root)
         return True
 
     def _is_token(self, text: str) -> bool:
@@ -183,16 +188,16 @@ class _Files(_Guarded):
     """The page, its scripts and its style."""
 
     def get(self) -> None:
-        content, type_ = self.settings["files"].get(self.request.path, ("", ""))
-        if not type_:
+        content, media_type = self.settings["files"].get(self.request.path, ("", ""))
+        if not media_type:
             raise HTTPError(404)
-        self.set_header("Content-Type", f"{type_}; charset=utf-8")
+        self.set_header("Content-Type", f"{media_type}; charset=utf-8")
         self.set_header("Content-Security-Policy", POLICY.format(host=self.request.host))
         self.finish(content)
 
 
 class _Socket(_Guarded, WebSocketHandler):
-    """The connection of one tab with a widget of its own."""
+    """The connection between one tab and its widget."""
 
     def __init__(self, application: Application, request: HTTPServerRequest, **more: Any) -> None:
         super().__init__(application, request, **more)
@@ -201,14 +206,14 @@ class _Socket(_Guarded, WebSocketHandler):
         self._loop = asyncio.get_running_loop()
 
     def prepare(self) -> Awaitable[None] | None:
-        # Here, since versions of tornado differ in what they ask `check_origin` about.
+        # Checked here, since versions of tornado differ in what they pass to `check_origin`.
         if self.request.headers.get("Origin") != f"http://{self.request.host}":
             raise HTTPError(403)
         return super().prepare()
 
     def open(self, *_: str, **__: str) -> None:
         left: list[bridge.PageOwner] = self.settings["left"]
-        # A page takes up what one before it left: a question that goes on, or how it ended.
+        # A page takes over the widget of a closed page, with its question or the answer to it.
         if left:
             self._widget = left.pop()
         else:
@@ -228,7 +233,7 @@ class _Socket(_Guarded, WebSocketHandler):
             self._receive(content)
 
     def _send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        """Send a message to the page, from any thread; one that no longer listens gets none."""
+        """Send a message to the page, from any thread. If the page is closed, nothing is sent."""
         try:
             self._loop.call_soon_threadsafe(self._write, _packed(message, buffers))
         except RuntimeError:
@@ -242,16 +247,17 @@ class _Socket(_Guarded, WebSocketHandler):
 
 
 def _packed(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    """Return a message and its buffers as one binary frame; `start.js` unpacks it.
+    """Return a message and its buffers as one binary frame, which `start.js` unpacks.
 
-    It has the length of its JSON, the JSON (message, sizes of buffers), and the buffers.
+    The frame has the length of the JSON in four bytes, the JSON (the message and the sizes of the
+    buffers), and the buffers.
     """
     head = json.dumps({"message": message, "sizes": list(map(len, buffers))}).encode()
     return b"".join([struct.pack(">I", len(head)), head, *buffers])
 
 
 def _name(address: str) -> str | None:
-    """Return the name of the machine in an address; None if it is none."""
+    """Return the host name in an address; None if the address is invalid."""
     try:
         return urlsplit(address).hostname
     except ValueError:
@@ -259,4 +265,5 @@ def _name(address: str) -> str | None:
 
 
 def _read(name: str) -> str:
+    """Return a file of this folder as text."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")

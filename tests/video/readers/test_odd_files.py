@@ -8,16 +8,16 @@ it in order is what must be shown, but for pictures that need others which are n
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import av
-import numpy as np
 import pytest
-from support.media import frame_number, make_video
+from support.media import decoded, frame_number, make_video
 from video.decode_matrix import covering
 
 from atlaskit.caching.cache import Cache
@@ -34,12 +34,34 @@ CODECS: dict[str, tuple[str, dict[str, str]]] = {
     "mpeg4": ("mpeg4", {"sc_threshold": "1000000000"}),
     "mpeg2": ("mpeg2video", {"sc_threshold": "1000000000"}),
 }
-CONTAINERS = {"h264": ("mp4", "mkv", "ts", "flv", "mov", "nut"), "hevc": ("mp4", "mkv", "ts", "mov"),
-              "mpeg4": ("mp4", "mkv", "avi", "mov"), "mpeg2": ("mp4", "mkv", "ts", "mpg")}  # fmt: skip
-ODDITIES = (
-    *("plain", "pts = dts", "all marked", "none marked", "some marked", "begins in the middle", "a gap", "joined"),
-    *("joined in the middle", "several a packet", "late", "a tail of zeros", "refreshed", "refreshed, begins late"),
-)
+CONTAINERS = {
+    "h264": ("mp4", "mkv", "ts", "flv", "mov", "nut"),
+    "hevc": ("mp4", "mkv", "ts", "mov"),
+    "mpeg4": ("mp4", "mkv", "avi", "mov"),
+    "mpeg2": ("mp4", "mkv", "ts", "mpg"),
+}
+MARKING = ("mp4", "mkv", "mov", "nut")
+"""Containers that mark keyframes."""
+STREAMS = ("ts", "mpg")
+"""Containers of which parts can be joined byte by byte; FLV as well, from a keyframe on."""
+ODDITIES: dict[str, Callable[[str, str, int], bool]] = {
+    "plain": lambda codec, container, b_frames: True,
+    "pts = dts": lambda codec, container, b_frames: b_frames > 0 and container not in ("avi", "mpg", "ts"),
+    "all marked": lambda codec, container, b_frames: container in MARKING,
+    "none marked": lambda codec, container, b_frames: container in MARKING and container != "nut",
+    "some marked": lambda codec, container, b_frames: container in MARKING,
+    "begins in the middle": lambda codec, container, b_frames: True,
+    "a gap": lambda codec, container, b_frames: container not in ("avi", "mpg"),
+    "joined": lambda codec, container, b_frames: container in (*STREAMS, "flv"),
+    "joined in the middle": lambda codec, container, b_frames: container in STREAMS,
+    "several a packet": lambda codec, container, b_frames: container == "ts" and codec != "mpeg4",
+    "late": lambda codec, container, b_frames: container not in ("avi", "mpg"),
+    "a tail of zeros": lambda codec, container, b_frames: container in STREAMS,
+    "refreshed": lambda codec, container, b_frames: codec == "h264" and container != "nut",
+    # Of a transport stream, the muxer would write the codec's parameters nowhere.
+    "refreshed, begins late": lambda codec, container, b_frames: codec == "h264" and container not in ("nut", "ts"),
+}
+"""For each oddity, whether such a file of a codec, in a container, with B-frames can be written."""
 
 
 class Row(NamedTuple):
@@ -63,35 +85,14 @@ class OddFile:
     def __str__(self) -> str:
         return f"{self.codec} · {self.container} · {self.b_frames} B · {self.oddity}"
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether such a file can be written."""
-        if self.oddity in ("joined", "joined in the middle", "a tail of zeros"):
-            return self.container in ("ts", "flv" if self.oddity == "joined" else "ts", "mpg")
-        if self.oddity.startswith("refreshed"):
-            late = "late" in self.oddity  # of a TS, the muxer would write the codec's parameters nowhere
-            return self.codec == "h264" and self.container not in ("nut", *["ts"] * late)
-        if self.oddity == "several a packet":
-            return self.container == "ts" and self.codec != "mpeg4"
-        if self.oddity == "pts = dts":
-            return self.b_frames > 0 and self.container not in ("avi", "mpg", "ts")
-        if self.oddity in ("all marked", "none marked", "some marked"):
-            return self.container in ("mp4", "mkv", "mov", "nut") and (self.container, self.oddity) != (
-                "nut",
-                "none marked",
-            )
-        return self.container not in ("avi", "mpg") or self.oddity in ("plain", "begins in the middle")
-
 
 def odd_files() -> Iterator[OddFile]:
     """Yield all files of the rule."""
     for codec, containers in CONTAINERS.items():
-        for container in containers:
-            for b_frames in (0, 2):
-                for oddity in ODDITIES:
-                    row = OddFile(codec, container, b_frames, oddity)
-                    if row.is_possible:
-                        yield row
+        for container, b_frames in product(containers, (0, 2)):
+            for oddity, is_possible in ODDITIES.items():
+                if is_possible(codec, container, b_frames):
+                    yield OddFile(codec, container, b_frames, oddity)
 
 
 def files_to_test() -> list[OddFile]:
@@ -181,34 +182,14 @@ def _mux(source: Path, path: Path, rows: list[Row]) -> None:
 
 def numbers_shown(row: OddFile, path: Path) -> list[int]:
     """Return the numbers of the pictures that must be shown, in order."""
-    played = numbers_in_order(path)
+    with av.open(str(path)) as container:
+        frames = decoded(container, container.streams.video[0])
+        played = [frame_number(frame.to_ndarray(format="rgb24")) for frame in frames]
     if "in the middle" not in row.oddity:
         return played
     # Some decoders show pictures before the first keyframe, which are broken.
     cut = range(GOP // 3, GOP) if row.oddity.startswith("begins") else range(FRAMES + GOP // 3, FRAMES + GOP)
     return sorted({number for number in played if number >= 0 and number not in cut})
-
-
-def numbers_in_order(path: Path) -> list[int]:
-    """Return the numbers of the pictures that FFmpeg decodes of a file, in order."""
-    numbers: list[int] = []
-    with av.open(str(path)) as container:
-        stream = container.streams.video[0]
-        stream.thread_type, stream.codec_context.thread_count = "NONE", 1
-        demuxed = container.demux(stream)
-        while True:
-            try:
-                packet = next(demuxed)
-            except StopIteration:
-                return numbers
-            except BlockingIOError:
-                demuxed = container.demux(stream)
-                continue
-            try:
-                frames = stream.codec_context.decode(packet)
-            except av.FFmpegError:
-                continue
-            numbers += [frame_number(np.asarray(frame.to_ndarray(format="rgb24"))) for frame in frames]
 
 
 ROWS = files_to_test()

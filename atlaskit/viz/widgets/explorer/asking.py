@@ -1,13 +1,13 @@
-"""The kernel's side of "ask about this region" in the explorer's page.
+"""The kernel's side of the panel "ask about this region" in the explorer's page.
 
-    Draft               a question as it stands in the page, and the line of code that asks it
+    Draft               a question as typed in the page, and the line of code that asks it
     AskedRun            one question that a thread asks a model, and that can be stopped
     AskPanel            the questions of the page, and their answers
 
-The panel writes the line of code that asks a question. With a model, it also asks it: a run has a
-thread of its own, so that the notebook stays free, and marks its evidence and dead zones on the
-explorer as they arrive. `ak.ask` is one of the METHODS of `evaluation`: this package imports no
-agents.
+The panel writes the line of code that asks a question. With a model, it also runs this line, on a
+thread of its own, so that the notebook stays free. The evidence and dead zones of the run are
+marked in the explorer as they arrive. `ak.ask` is taken from the METHODS of `evaluation`, since
+this package does not import the agents.
 """
 
 from __future__ import annotations
@@ -40,8 +40,12 @@ from atlaskit.viz.widgets.explorer.choosing import ORACLE, ModelChoice, known_qu
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.viewer import Channel
 
-QUESTION_CHARS, MAX_CHOICES, LAST_S = 10_000, 200, 1e12
-"""Most characters of the question and of a choice, most choices, and the last second of all."""
+QUESTION_CHARS = 10_000
+"""The most characters of a question, and of a choice."""
+MAX_CHOICES = 200
+"""The most choices of a question."""
+LAST_S = 1e12
+"""Numbers of seconds are below this."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Draft:
     within: Span | None = None
     """The interval of the video that is searched, in seconds; None for the whole video."""
     is_follow_up: bool = False
-    """Whether it may use what the questions before it found."""
+    """Whether it may use what earlier questions found."""
 
     @classmethod
     def from_json(cls, message: dict[str, Any], duration_s: float) -> Draft:
@@ -64,7 +68,7 @@ class Draft:
             duration_s: Duration of the video in seconds.
 
         Raises:
-            InputError: The message is not of this form, or its interval not in the video.
+            InputError: The message is not of this form, or its interval is not in the video.
         """
         match message:
             case {"question": str(text), "choices": [*choices], "within": None | [_, _] as within}:
@@ -72,22 +76,24 @@ class Draft:
                     all(isinstance(choice, str) for choice in choices)
                     and len(choices) <= MAX_CHOICES
                 ):
-                    lines = tuple(choice[:QUESTION_CHARS].strip() for choice in choices)
-                    span = None if within is None else checked_span(within, duration_s)
-                    is_follow_up = message.get("follows") is True
-                    asked = text[:QUESTION_CHARS].strip()
-                    return cls(asked, tuple(filter(None, lines)), span, is_follow_up)
+                    stripped = [choice[:QUESTION_CHARS].strip() for choice in choices]
+                    return cls(
+                        text[:QUESTION_CHARS].strip(),
+                        choices=tuple(filter(None, stripped)),
+                        within=None if within is None else checked_span(within, duration_s),
+                        is_follow_up=message.get("follows") is True,
+                    )
         raise InputError(
             f"A question of the page needs a text, at most {MAX_CHOICES} choices, and an interval "
             f"or null; got {message!r:.120}."
         )
 
     def check(self) -> Question:
-        """Return the question; raise InputError if it has no text, or one choice alone."""
+        """Return the question; raise InputError if it has no text, or only one choice."""
         return as_question(self.text, self.choices or None, None)
 
     def line(self, video: str, vlm: str) -> str:
-        """Return the line of code that asks this.
+        """Return the line of Python that asks the question.
 
         Args:
             video: The expression for the video.
@@ -104,33 +110,40 @@ class Draft:
         return f"result = ak.ask({', '.join(arguments)})"
 
     def command(self, video: str, options: list[str], model: str) -> str:
-        """Return the shell's line that asks this.
+        """Return the shell command that asks the question.
 
         Args:
             video: The video's file.
-            options: The command's options for it.
-            model: The words that name the model; "" for the one that is served on this machine.
+            options: Options for the video.
+            model: The words that name the model; "" for the model that is served on this machine.
         """
-        given = list[str]()
+        arguments = list[str]()
         for choice in self.choices:
-            given += ["--choice", choice]
+            if choice.startswith("-"):  # it must not be taken for an option
+                arguments.append(f"--choice={choice}")
+            else:
+                arguments += ["--choice", choice]
         if self.within is not None:
-            given += ["--within", *map(str, self.within)]
-        given += options
+            arguments += ["--within", *map(str, self.within)]
+        arguments += options
         if model:
-            given += ["--model", model]
-        if self.text.startswith("-"):  # it must not be taken for an option
-            return shlex.join(["atlaskit", "ask", video, *given, "--", self.text])
-        return shlex.join(["atlaskit", "ask", video, self.text, *given])
+            arguments += ["--model", model]
+        if self.text.startswith("-"):  # nor must the question
+            return shlex.join(["atlaskit", "ask", video, *arguments, "--", self.text])
+        return shlex.join(["atlaskit", "ask", video, self.text, *arguments])
 
 
 def is_time(value: object) -> TypeGuard[float]:
-    """Tell whether a value that a page or a file gives is a number of seconds."""
+    """Return whether a value from a page or a file is a number of seconds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LAST_S
 
 
 def checked_span(within: object, duration_s: float) -> Span:
-    """Return an interval that a page sent, in whole milliseconds, cut to the video."""
+    """Return an interval that a page sent, in whole milliseconds and cut to the video.
+
+    Raises:
+        InputError: It is no interval, or lies outside the video.
+    """
     if isinstance(within, list) and len(within) == 2 and all(map(is_time, within)):
         start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in within)
         if start_s < end_s:
@@ -142,20 +155,21 @@ def checked_span(within: object, duration_s: float) -> Span:
 
 
 Ask = Callable[..., Result]
-"""`ak.ask`."""
+"""The function `ak.ask`."""
 
 
 class AskedRun:
-    """A run on a thread of its own. It follows the events, as the live display of a notebook does.
+    """A run on a thread of its own, whose events are followed while it goes on.
 
     Attributes:
-        draft: What is asked.
-        so_far: The run so far, as drawn last.
-        result: What `ask` returned; None while the run goes on, or if it has no result.
-        error: Why it has no result; None while it goes on, or if it has one.
-        started_s: When it began, as `now_s` counts.
-        is_stopping: Whether it is to stop.
-        is_left: Whether it stops because its page was closed.
+        draft: The question.
+        so_far: The run up to the events that were drawn last.
+        result: What `ask` returned; None while the run goes on, or if it has failed.
+        error: Why the run has failed; None otherwise.
+        started_s: When it began, on the clock of `now_s`.
+        is_stopping: Whether it was told to stop.
+        is_left: Whether it was told to stop because its page was closed.
+        is_over: Whether it has ended.
     """
 
     def __init__(
@@ -172,13 +186,14 @@ class AskedRun:
         """Start a run.
 
         Args:
-            ask: What answers the question: `ak.ask`.
-            draft: What is asked.
+            ask: The function `ak.ask`.
+            draft: The question.
             vlm: The model, or the words that name it.
             video: The video.
             cache: Where replies and images are stored.
             on_change: Called with the run when `so_far` has changed, and once after the end.
-            agree: Called before a server is started that takes long or much; see `Server.agree`.
+            agree: Called before a model server is started that takes long or downloads much: see
+                `Server.agree`.
             before: The results that a follow-up may use.
         """
         self.draft = draft
@@ -186,7 +201,9 @@ class AskedRun:
         self.so_far = run_so_far((), video, cache)
         self.result: Result | None = None
         self.error: BaseException | None = None
-        self.is_stopping = self.is_left = self.is_over = False
+        self.is_stopping = False
+        self.is_left = False
+        self.is_over = False
         self._ask = ask
         self._vlm = vlm
         self._video = video
@@ -200,7 +217,7 @@ class AskedRun:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the run soon, without a result; calls in flight are cancelled."""
+        """Stop the run soon, without a result. Calls in flight are cancelled."""
         self.is_stopping = True
         if self._model is not None:
             self._model.stop()
@@ -217,11 +234,11 @@ class AskedRun:
             if isinstance(model, Server) and model.agree is None:
                 model.agree = self._agree
             self._model = StoppableModel(model)
-            chosen: dict[str, Any] = {}
+            options: dict[str, Any] = {}
             if self.draft.within is not None:
-                chosen["within"] = self.draft.within
+                options["within"] = self.draft.within
             if self._before:
-                chosen["after"] = self._before
+                options["after"] = self._before
             self._check()
             result = self._ask(
                 self._video,
@@ -230,48 +247,53 @@ class AskedRun:
                 vlm=self._model,
                 cache=self._cache,
                 on_event=self._follow,
-                **chosen,
+                **options,
             )
         except BaseException as caught:  # a thread has no caller: the page shows the error
             error = Stopped() if self.is_stopping else caught
         self._end(result, error)
 
     def _end(self, result: Result | None, error: BaseException | None) -> None:
-        # A drawing that failed does not hide the result, or the run's own error.
+        # An error in drawing must not hide the result or the run's own error.
         with suppress(Exception):
-            self._display.on_end(result)  # draws the last events, while the run counts as going on
+            self._display.on_end(result)  # draws the last events before the run counts as over
         self.result = result
         self.error = error
         self.is_over = True
         self._on_change(self)
 
     def _follow(self, event: Event) -> None:
+        """Hand an event to the thread that draws the run so far."""
         self._check()
         self._display.on_event(event)
 
     def _check(self) -> None:
-        """Raise Stopped if the run is to stop; raised from `on_event`, it ends the run."""
+        """Raise Stopped if the run was told to stop. Raised from `on_event`, it ends the run."""
         if self.is_stopping:
             raise Stopped
 
     def draw(self, run: RunSource) -> None:
-        """Keep the run so far; called by the thread that follows the events."""
+        """Set the run so far. The thread that follows the events calls this."""
         self.so_far = run
         self._on_change(self)
 
     def finish(self, run: RunSource, result: Result | None) -> None:
-        """Keep the whole run."""
+        """Set the whole run, after its end."""
         self.draw(run)
 
 
-MAX_EVIDENCE, MAX_STEPS = 60, 12
-"""Most evidence frames that are listed, and most steps: the latest."""
+MAX_EVIDENCE = 60
+"""At most this many evidence frames are listed, the latest ones."""
+MAX_STEPS = 12
+"""At most this many steps are listed, the latest ones."""
 MAX_CHARS = 1_000
-"""Characters of one text of a run."""
+"""The most characters of one text of a run."""
 LEFT_S = 10.0
-"""Seconds for which a run goes on after its page is gone, as a page that is loaded again."""
+"""Seconds for which a run goes on after its page was closed, since the page may only be
+reloading."""
 SILENT_S = 90.0
-"""Seconds without a word of the page after which it is gone; a hidden one says one each minute."""
+"""A page that sends nothing for this many seconds counts as closed. A hidden page sends one message
+each minute."""
 STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
 NO_ORACLE = "The shell's `atlaskit ask` has no oracle: this page asks it, and `atlaskit evaluate`."
 NO_MODEL = (
@@ -280,7 +302,7 @@ NO_MODEL = (
 
 
 class Explorer(Protocol):
-    """What a panel uses of the explorer."""
+    """The part of an explorer that the panel uses."""
 
     atlas: Atlas
     vlm: Model | str | None
@@ -296,20 +318,21 @@ class Explorer(Protocol):
 
 
 class AskPanel:
-    """Writes the line that asks a question, and asks it of a model; one run at a time."""
+    """Writes the line of code that asks a question, and asks a model. One run goes on at a time."""
 
     def __init__(self, explorer: Explorer) -> None:
         """Prepare a panel.
 
         Args:
-            explorer: The explorer whose page asks. Its `vlm` is asked, `marks` show what a run has
-                found, and `results` get the result.
+            explorer: The explorer whose page asks. Its `vlm` answers, its `marks` are set to what a
+                run has found, and the result is added to its `results`.
         """
         self._explorer = explorer
         self._run: AskedRun | None = None
         self._lock = threading.Lock()
         self._marked = object()
-        self._goes_on = self._is_left = False
+        self._goes_on = False  # whether the run is to go on when its page is closed
+        self._is_left = False  # whether the page was closed
         self._silence = threading.Timer(SILENT_S, self.leave)
         self._channel = Channel(self._open_run, self._send_steps)
 
@@ -357,12 +380,13 @@ class AskPanel:
                 self._send_state()
 
     def _choose(self, words: str) -> None:
-        """Ask the model that words name from now on; raise InputError if they name none."""
+        """Use the model that words name from now on; raise InputError if they name none."""
         if words != self._choice.words:
             self._explorer.vlm = self._choice.choose(words, self._explorer.atlas.video)
 
     @cached_property
     def _choice(self) -> ModelChoice:
+        """The model of the explorer, and the models that the page can choose."""
         command = self._explorer.command
         return ModelChoice(self._explorer.vlm, "" if command is None else command[2])
 
@@ -372,10 +396,12 @@ class AskPanel:
         return self._run is not None and not self._run.is_over
 
     def leave(self) -> bool:
-        """Stop the run soon, as its page is gone, unless a page takes it up or it is to go on.
+        """Note that the page was closed, and stop its run after LEFT_S.
+
+        The run is not stopped if a page connects by then, or if the user chose that it goes on.
 
         Returns:
-            Whether a run goes on now, which a page can take up.
+            Whether a run is going on now, which another page can show.
         """
         run = self._run
         if run is None or run.is_over:
@@ -393,10 +419,11 @@ class AskPanel:
         return True
 
     def _hear(self) -> None:
-        """Take note that the page is there; once it is silent, its run stops.
+        """Note that the page is there. If it then sends nothing for SILENT_S, its run is stopped.
 
-        JupyterLab tells nobody that a notebook was closed. Where it sends what a page says to the
-        main thread, a cell that runs would make every page silent, so only a subshell listens.
+        This is needed because JupyterLab does not report that a notebook was closed. Messages that
+        reach the main thread are ignored: a running cell would delay them, so that the page would
+        count as closed. Messages to a subshell, which is a thread of its own, are not delayed.
         """
         if threading.current_thread() is not threading.main_thread():
             self._is_left = False
@@ -409,7 +436,7 @@ class AskPanel:
             self._run.wait(timeout_s)
 
     def _send_line(self, draft: Draft) -> None:
-        """Send the line that asks a question, in Python or for the shell."""
+        """Send the line that asks a question, in Python or as a shell command."""
         explorer = self._explorer
         words = self._choice.words
         if explorer.command is None:
@@ -424,7 +451,7 @@ class AskPanel:
         return self._send({"is": "line", "line": line, "note": ""})
 
     def _send_model(self) -> None:
-        """Send which model answers, which others are offered, and the only questions it knows."""
+        """Send the model that answers, the models on offer, and the questions it is limited to."""
         choice = self._choice
         models = choice.offered(self._explorer.atlas.video)
         questions = known_questions(self._explorer.vlm)
@@ -448,16 +475,16 @@ class AskPanel:
                     METHODS["video-rlm"],
                     draft,
                     vlm,
-                    atlas.video,
-                    atlas.cache,
-                    self._follow,
-                    self._choice.check_agreed,
-                    tuple(self._explorer.results),
+                    video=atlas.video,
+                    cache=atlas.cache,
+                    on_change=self._follow,
+                    agree=self._choice.check_agreed,
+                    before=tuple(self._explorer.results),
                 )
         self._send_state()
 
     def _follow(self, run: AskedRun) -> None:
-        """Mark what a run has found, and tell the page; called when the run has changed."""
+        """Mark what a run has found, and update the page. Called when the run has changed."""
         if run.is_over and run.result is not None:
             self._explorer.results.append(run.result)
             self._mark(Marks(run.result.evidence, run.result.dead_zones, run.result.coverage))
@@ -466,17 +493,17 @@ class AskPanel:
         self._send_state()
 
     def _mark(self, marks: Marks) -> None:
-        """Redraw the explorer's marks if they are others than before."""
+        """Redraw the explorer's marks if they have changed."""
         seen = marks.coverage and marks.coverage.seen
         evidence = marks.evidence
-        marked = (evidence.labels, evidence.times_s, marks.dead_zones.intervals, seen)
-        if marked != self._marked:
-            self._marked = marked
+        content = (evidence.labels, evidence.times_s, marks.dead_zones.intervals, seen)
+        if content != self._marked:
+            self._marked = content
             self._explorer.marks = marks
             self._explorer.refresh()
 
     def _send_state(self) -> None:
-        """Send what the panel shows: the run that goes on, or what became of the last one."""
+        """Send what the panel shows: the run that is going on, or the outcome of the last run."""
         run = self._run
         results = self._explorer.results
         state: dict[str, Any] = {"is": "state", "phase": "idle", "goes_on": self._goes_on}
@@ -488,6 +515,7 @@ class AskPanel:
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
     def _open_run(self, number: int) -> RunSource:
+        """Return one of the explorer's results as a run; raise InputError if there is none."""
         if not 0 <= number < len(self._explorer.results):
             raise InputError(
                 f"There is no run {number}: this explorer has {len(self._explorer.results)}."
@@ -503,7 +531,7 @@ class AskPanel:
 
 
 def _after(wait_s: float, act: Callable[[], object]) -> threading.Timer:
-    """Do something after some seconds, in a thread that keeps no process from ending."""
+    """Call `act` after some seconds, in a thread that does not keep the process alive."""
     timer = threading.Timer(wait_s, act)
     timer.daemon = True
     timer.start()
@@ -511,7 +539,7 @@ def _after(wait_s: float, act: Callable[[], object]) -> threading.Timer:
 
 
 def _state_of(run: AskedRun) -> dict[str, Any]:
-    """Return what the page shows of a run that goes on, or that ended without a result."""
+    """Return what the page shows of a run that is going on, or that ended without a result."""
     state = {"question": run.draft.text, **_progress(run.so_far)}
     if not run.is_over:
         phase = "running"
@@ -527,24 +555,25 @@ def _state_of(run: AskedRun) -> dict[str, Any]:
     words = ""
     if run.error is not None:
         words = reason(run.error)
-    if not isinstance(run.error, InputError):  # which is a whole sentence to the user
+    if not isinstance(run.error, InputError):  # an InputError is a whole sentence for the user
         words = f"The run failed: {words}"
     return state | {"phase": "failed", "words": plain_text(words, MAX_CHARS)}
 
 
 def _state_of_result(result: Result, run: RunSource) -> dict[str, Any]:
     """Return what the page shows of a run that has a result."""
-    rests_on = ""
+    missing_evidence = ""
     if result.without_evidence:
-        rests_on = f"Evidence: {result.without_evidence}."
+        missing_evidence = f"Evidence: {result.without_evidence}."
     words = " ".join(filter(None, (run.answer_line, result.failure)))
-    reasoning = " ".join(filter(None, (result.reasoning, rests_on)))
+    reasoning = " ".join(filter(None, (result.reasoning, missing_evidence)))
     state = {"phase": "answered", "question": result.question.text, **_progress(run)}
     state["words"] = plain_text(words, MAX_CHARS)
     return state | {"reasoning": plain_text(reasoning, MAX_CHARS)}
 
 
 def _progress(run: RunSource) -> dict[str, Any]:
+    """Return the counts, the latest steps and the latest evidence of a run."""
     steps = list[list[str]]()
     for event in run.trace.events[-MAX_STEPS:]:
         steps.append([agent(event), plain_text(summary(event), MAX_CHARS)])

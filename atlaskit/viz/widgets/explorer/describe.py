@@ -1,8 +1,9 @@
-"""What the explorer's page shows beside the image of a location, as plain JSON, and its files.
+"""What the explorer's page shows beside the image of a location, as plain JSON; and its files.
 
-describe, Marks                         cells, breadcrumbs, ruler, and what a run knows of them
+describe, Marks                         cells, breadcrumbs, ruler, and what a run found there
 lane                                    where lines or notes lie, for a lane of the ruler
-png_of, file_name, unreadable_note      what is shown as a file
+png_of, file_name                       the image as a file
+unreadable_note                         a sentence on cells that cannot be decoded
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
 
 MAX_SUBTITLE_CHARS = 240
-"""Characters of the subtitles of one cell."""
+"""The most characters of the subtitles of one cell."""
 MAX_MARKS = 400
-"""Most marks of one kind on the ruler: further ones would share pixels with them."""
+"""The most marks of one kind on the ruler: further marks would share pixels with them."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run knows of a video, to mark it on cells: evidence, dead zones, what was seen."""
+    """What a run found in a video, to be marked on cells: evidence, dead zones and coverage."""
 
     evidence: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()
@@ -49,7 +50,7 @@ class Marks:
 
     @classmethod
     def of(cls, run: RunSource) -> Marks:
-        """Return what a run knows, also one that goes on."""
+        """Return what a run has found so far."""
         return cls(run.evidence, run.memory.dead_zones, run.coverage)
 
     def of_cell(self, cell: Cell) -> dict[str, Any]:
@@ -64,9 +65,8 @@ class Marks:
 def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
     """Return what a page shows beside the image of a location."""
     location = shown.location
-    observation = shown.observation
     picture = shown.picture
-    grid = picture.grid if isinstance(picture, View) else observation.state.grid
+    grid = picture.grid if isinstance(picture, View) else shown.observation.state.grid
     about = None if shown.cell is None else _cell(atlas, shown.cell, marks)
     if about is not None and shown.time_s is not None:
         about = {**about, "at": stamp(shown.time_s), "time_s": shown.time_s}
@@ -96,42 +96,53 @@ def _crumbs(atlas: Atlas, location: Location) -> list[dict[str, Any]]:
     crumbs = [{"path": list[int](), "words": whole, "span_s": [grid.start_s, grid.end_s]}]
     for depth, cell in enumerate(location.path, start=1):
         grid = grid.expand(cell)
-        span_s = grid.start_s, grid.end_s
         crumbs.append(
             {
                 "path": list(location.path[:depth]),
-                "words": _span_words(atlas.video, *span_s),
-                "span_s": list(span_s),
+                "words": _span_words(atlas.video, grid.start_s, grid.end_s),
+                "span_s": [grid.start_s, grid.end_s],
             }
         )
     return crumbs
 
 
 def _span_words(video: Video, start_s: float, end_s: float) -> str:
-    """Return an interval as a person reads it; in a collection, with the film that it is in."""
+    """Return an interval in words; in a collection, with the name of its film."""
     if not isinstance(video, Collection):
         return span_text((start_s, end_s))
     return plain_text(interval_in_words(video, start_s, end_s), MAX_SUBTITLE_CHARS)
 
 
 def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
+    """Return the cells of the grid that is shown; none if a frame is shown."""
     picture = shown.picture
     if not isinstance(picture, View):
         return []
-    legal = set(shown.observation.legal["expand"]) if shown.location.look == "grid" else set()
+    openable = set[int]()
+    if shown.location.look == "grid":
+        openable = set(shown.observation.legal["expand"])
     hidden = picture.hidden_cuts
     cells = []
     for cell, time_s in zip(picture.cells, picture.moments, strict=True):
-        own = {"at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
-        cells.append({**_cell(atlas, cell, marks), **own, "cuts": len(hidden.get(cell.index, ()))})
+        cells.append(
+            {
+                **_cell(atlas, cell, marks),
+                "at": stamp(time_s),
+                "time_s": time_s,
+                "opens": cell.index in openable,
+                "cuts": len(hidden.get(cell.index, ())),
+            }
+        )
     return cells
 
 
 def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
     """Return the interval, subtitles and marks of a cell."""
-    span = cell.start_s, cell.end_s
-    words = _span_words(atlas.video, *span)
-    return {"span": words, "said": _subtitles(atlas, *span), **marks.of_cell(cell)}
+    return {
+        "span": _span_words(atlas.video, cell.start_s, cell.end_s),
+        "said": _subtitles(atlas, cell.start_s, cell.end_s),
+        **marks.of_cell(cell),
+    }
 
 
 def _caption(video: Video, shown: Shown) -> str:
@@ -139,11 +150,10 @@ def _caption(video: Video, shown: Shown) -> str:
     location = shown.location
     picture = shown.picture
     if isinstance(picture, View):
-        if location.cell is None:
-            before = ""
-        else:
-            before = f"The time just {location.look} cell {location.cell}. "
-        return plain_text(before + view_caption(picture), 1_000)
+        introduction = ""
+        if location.cell is not None:
+            introduction = f"The time just {location.look} cell {location.cell}. "
+        return plain_text(introduction + view_caption(picture), 1_000)
     assert shown.time_s is not None
     part, local_s = video.locate(shown.time_s)
     count = max(1, round(part.duration_s * part.fps))
@@ -160,12 +170,16 @@ def _subtitles(atlas: Atlas, start_s: float, end_s: float) -> str:
 
 
 def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
-    """Return where an interval and all marks lie in the video, as shares of its duration."""
+    """Return where the shown part and all marks lie in the video, as shares of its duration."""
     found = list[list[Any]]()
     for item in marks.evidence.surest(MAX_MARKS):
         found.append([item.timestamp_s / duration_s, plain_text(item.label, 8)])
-    here_s = shown.span_s if shown.time_s is None else (shown.time_s, shown.time_s)
-    words = span_text(shown.span_s) if shown.time_s is None else stamp(shown.time_s)
+    if shown.time_s is None:
+        here_s = shown.span_s
+        words = span_text(shown.span_s)
+    else:
+        here_s = (shown.time_s, shown.time_s)
+        words = stamp(shown.time_s)
     return {
         "duration_s": duration_s,
         "ends": [clock(0.0), clock(duration_s)],
@@ -178,7 +192,7 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
 
 
 def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
-    """Return how finely each part was seen: as shares with a shade, the finest 1, and in words."""
+    """Return how finely parts were seen: their places with shades (see `shaded`), and in words."""
     spans = list[list[float]]()
     for start_s, end_s, shade in shaded(coverage, MAX_MARKS):
         spans.append([*_shares((start_s, end_s), duration_s), shade])
@@ -186,11 +200,12 @@ def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
 
 
 def _shares(span: Sequence[float], duration_s: float) -> list[float]:
+    """Return times in seconds as shares of the duration."""
     return [min(1.0, max(0.0, time_s / duration_s)) for time_s in span]
 
 
 MARKS = 400
-"""Equal parts of the video that a lane tells apart: more would share pixels."""
+"""Equal parts into which a lane divides the video: smaller parts would share pixels."""
 
 
 def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[float]]:
@@ -202,29 +217,30 @@ def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[flo
     """
     spans = np.array(list(spans_s), float).reshape(-1, 2) / duration_s * MARKS
     first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
-    last = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
-    steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(last, minlength=MARKS + 1)
-    # The last step ends all intervals.
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.cumsum(steps) > 0])))
+    after = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
+    steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(after, minlength=MARKS + 1)
+    is_covered = np.cumsum(steps) > 0
+    # The last value is false, so starts and ends alternate.
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_covered])))
     return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
 
 
 MAX_NAME = 60
-"""Characters of the video's name in that of a file."""
+"""The most characters of the video's name in the name of a file."""
 
 
 def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
-    """Return what is shown as PNG bytes, and a file name.
+    """Return the shown image as PNG bytes, and a file name.
 
-    A frame is decoded again, since its cached image is a JPEG: the PNG has the very pixels.
+    A frame is decoded again, so that the PNG has its exact pixels: the cached image is a JPEG.
 
     Raises:
         FrameError: The frame cannot be decoded.
     """
-    if isinstance(shown.picture, View):  # a file has no page around it that tells the times
-        return with_look(shown.picture, labels="time").png(), file_name(
-            atlas.video, shown.span_s, "png"
-        )
+    if isinstance(shown.picture, View):
+        # The times are drawn into the image, since a file has no page around it.
+        png = with_look(shown.picture, labels="time").png()
+        return png, file_name(atlas.video, shown.span_s, "png")
     assert shown.time_s is not None
     part, local_s = atlas.video.locate(shown.time_s)
     buffer = io.BytesIO()
@@ -234,9 +250,8 @@ def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
 
 def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
     """Return a name for a file about a video, with a word or with times in seconds."""
-    stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[
-        :MAX_NAME
-    ]
+    stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII)
+    stem = stem.strip("-.")[:MAX_NAME]
     if isinstance(about, str):
         words = about
     else:
@@ -245,7 +260,7 @@ def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
 
 
 def unreadable_note(jpeg: bytes) -> str:
-    """Return a sentence that names the cells that could not be decoded; empty if all could."""
+    """Return a sentence that names the cells of an image that could not be decoded, if any."""
     cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
     if isinstance(cells, list) and cells:
         return f"Cells that cannot be decoded are hatched: {listed(cells)}."

@@ -1,9 +1,9 @@
 """`GridExplorer`: the widget in which cells open into finer grids, down to single frames.
 
-A thread draws only what is requested; a newer click replaces an older one whose image is not ready.
-A second thread draws the grid that the pointer or the focus rests on, which is likely to be next,
-while the first one is idle. What takes longer and is not navigation (a clip, a PNG, the lanes of
-the ruler) has threads of its own.
+One thread draws what is requested. A newer click replaces an older one whose image is not ready.
+While this thread is idle, a second one draws the grid under the pointer or the focus, which is
+likely to be opened next. Work that takes longer and is not navigation, such as a clip, a PNG or the
+lanes of the ruler, is done by further threads.
 """
 
 from __future__ import annotations
@@ -62,20 +62,25 @@ from atlaskit.viz.widgets.explorer.navigation import (
     STEP_PX,
     Location,
     Shown,
+    clamped,
     frame_at,
     grid_near,
     make_atlas,
     moved,
-    relooked,
     show,
+    with_cells,
 )
 from atlaskit.viz.widgets.explorer.notes import Note, NotesPanel
 from atlaskit.viz.widgets.explorer.searching import SearchPanel
 
 MAX_CHARS = 600
-"""Characters of a message that says what failed."""
-GLANCE_PX, PEEK_PX, GLANCE_QUALITY = 240, 1280, 75
-"""Longer side of the picture below the ruler, and of that of a cell at most, and their quality."""
+"""The most characters of a message that says what failed."""
+GLANCE_PX = 240
+"""Longer side of a *glance*, the small picture at the time under the pointer on the ruler."""
+PEEK_PX = 1280
+"""The longest side of a *peek*, the picture at the time under the pointer in a cell."""
+GLANCE_QUALITY = 75
+"""JPEG quality of both pictures."""
 
 
 class GridExplorer(PageOwner):
@@ -96,13 +101,13 @@ class GridExplorer(PageOwner):
         marks: The evidence and dead zones that are marked on cells. After setting it, `refresh`
             redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
-            "before" or "after"), `cell`, and `time_s` of a frame that was sought by its time.
-        vlm: The model that the page asks; None if it has none. Another can be named in the page.
-        command: The file and the options of the shell's `atlaskit ask`, to which the page adds the
-            question, and the words of its model; None in a notebook, where the page writes a line
-            of Python.
-        results: The result that the explorer was made with, if any, and those of the questions that
-            were asked in the page, the newest last.
+            "before" or "after"), `cell`, and `time_s` of a frame that was named by its time.
+        vlm: The model that the page asks; None if there is none. The page can name another.
+        command: For the shell command `atlaskit ask` that the page writes: the file, the options,
+            and the words that name the model. None in a notebook, where the page writes a line of
+            Python.
+        results: The result that was given, if any, then those of the questions that were asked in
+            the page, the newest last.
 
     Examples:
         >>> explorer = ak.widgets.GridExplorer(video, result=result)
@@ -135,16 +140,16 @@ class GridExplorer(PageOwner):
                 show the frames that the model saw.
             vlm: The model that answers the questions asked in the page, as `ak.ask` takes it. The
                 page can name another.
-            embedder: Finds subtitle lines that are near in meaning to what is searched.
+            embedder: Finds subtitle lines whose meaning is near that of a search text.
             k: Cells per side of a grid; 8 by default.
-            cell: Longer side of a cell in pixels where no page shows it, as in the static picture;
-                a page is as sharp as its screen. By default 120.
+            cell: Longer side of a cell in pixels in images without a page, such as the static
+                picture; 120 by default. In a page, cells are as sharp as the screen.
             max_depth: Depth of the finest grid, as in `Atlas`, where cells shorter than a second
                 cannot be opened. By default cells open down to the single frames of the video.
             fit: How a frame is fitted into its cell, as in `Atlas`; "native" by default.
             sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
                 the cell has one, because keyframes are many times faster to decode.
-            cache: Where images are cached; by default that of the video.
+            cache: Where images are cached; by default the cache of the video.
 
         Raises:
             InputError: A setting is out of its range, or the result is of another video.
@@ -157,12 +162,15 @@ class GridExplorer(PageOwner):
             self.marks = Marks()
         else:
             self.marks = Marks(result.evidence, result.dead_zones, result.coverage)
+        # Whether shots replace keyframes as soon as they are found.
         self._upgrades = sampling is None and result is None
         self.vlm = vlm
         self.results = [] if result is None else [result]
         self.command: tuple[str, list[str], str] | None = None
-        self.place = self._requested = Location()
-        self._width_px = 0  # of the page that shows it
+        self.place = Location()
+        self._requested = self.place
+        self._width_px = 0  # width of the page in device pixels
+        # One thread for each kind of work. Orders are clips and files.
         self._jobs = Debouncer("explorer")
         self._prefetch_jobs = Debouncer("explorer-ahead")
         self._order_jobs = Debouncer("explorer-orders")
@@ -172,7 +180,7 @@ class GridExplorer(PageOwner):
         self._shots_jobs = Debouncer("explorer-shots")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
         self._ask = AskPanel(self)
-        self._panels = SearchPanel(self.atlas, self.send, embedder), self._ask, self._notes
+        self._panels = (SearchPanel(self.atlas, self.send, embedder), self._ask, self._notes)
 
     @property
     def view(self) -> View:
@@ -186,7 +194,7 @@ class GridExplorer(PageOwner):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was noted in the page about parts of this video, in order of time."""
+        """The notes on parts of this video that were written in the page, in order of time."""
         return self._notes.notes
 
     @property
@@ -195,10 +203,10 @@ class GridExplorer(PageOwner):
         return self._notes.passages
 
     def export_notes(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write the notes to a file that other programs open; what it ends in tells the format.
+        """Write the notes to a file for other programs.
 
         Args:
-            path: The file.
+            path: The file. Its suffix decides the format.
             options: Options of `ak.export`: `form`, `recorded_at`, `clips`.
 
         Raises:
@@ -207,13 +215,13 @@ class GridExplorer(PageOwner):
         export(self.passages, path, videos=self.atlas.video, **options)
 
     def open_notes(self, path: str | os.PathLike[str]) -> GridExplorer:
-        """Add what a file holds about this video to the notes: an export, or what others coded.
+        """Add the passages of a file to the notes, from an export or from another program.
 
         Args:
             path: A file of any format that `ak.read_passages` reads.
 
         Raises:
-            InputError: It cannot be read, or holds nothing about a part of this video.
+            InputError: The file cannot be read, or holds nothing about a part of this video.
         """
         try:
             data = read_whole(os.fspath(path), limits.TEXT_FILE)
@@ -230,7 +238,7 @@ class GridExplorer(PageOwner):
         return self._shown(self.place).picture
 
     def open(self, *cells: int) -> GridExplorer:
-        """Open a cell of the grid, then a cell of that one, and so on.
+        """Open a cell of the grid, then a cell of the grid that it opens, and so on.
 
         Raises:
             IllegalAction: A grid has no such cell, or the cell is too short to open.
@@ -238,7 +246,7 @@ class GridExplorer(PageOwner):
         return self._go(Location((*self.place.path, *cells)))
 
     def back(self) -> GridExplorer:
-        """Go from a frame to its grid, or from a grid to the one above it."""
+        """Go from a frame to its grid, or from a grid to its parent."""
         return self._go(self.place.parent)
 
     def frame(self, cell: int) -> GridExplorer:
@@ -250,7 +258,7 @@ class GridExplorer(PageOwner):
         return self._go(Location(self.place.path, "frame", cell))
 
     def show_time(self, time_s: float) -> GridExplorer:
-        """Show the frame at a time in seconds; `back` then leads to the finest grid that has it.
+        """Show the frame at a time in seconds; `back` then leads to the finest grid around it.
 
         Raises:
             InputError: The time is outside the video.
@@ -259,16 +267,19 @@ class GridExplorer(PageOwner):
         return self._go(frame_at(self.atlas, time_s))
 
     def refresh(self) -> None:
-        """Draw the marks in the page again, after setting `marks`; the image stays."""
+        """Draw the marks in the page again, after `marks` was set. The image stays."""
         if self.has_page:
             self._mark_jobs.submit(self._send_marks)
 
     def _shown(self, location: Location) -> Shown:
+        """Return what is shown at a location, for the page if there is one."""
         return show(self.atlas, location, self._width_px)
 
     def _go(self, location: Location) -> GridExplorer:
+        """Show a location; raise IllegalAction or InputError if there is nothing to show."""
         self._shown(location).check_readable()
-        self.place = self._requested = location
+        self.place = location
+        self._requested = location
         self._submit(location)
         return self
 
@@ -277,13 +288,13 @@ class GridExplorer(PageOwner):
             self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
 
     def leave(self) -> bool:
-        """Take note that the page is gone; return whether it leaves a question that goes on."""
+        """Note that the page was closed; return whether its question is still being answered."""
         return self._ask.leave()
 
     # --- from the page
 
     def _receive(self, message: dict[str, Any]) -> None:
-        """Handle a message of the page. Whatever takes time is done by a thread."""
+        """Handle a message of the page. Work that takes time is left to a thread."""
         width_px = message.get("px")
         if type(width_px) is int:
             self._width_px = max(0, min(width_px, WIDEST_PX))
@@ -295,7 +306,7 @@ class GridExplorer(PageOwner):
             self._send_error(error)
 
     def _handle(self, message: dict[str, Any]) -> None:
-        """Handle a message of the page itself; raise AtlasError if it makes no sense."""
+        """Handle a message that is for no panel; raise AtlasError if it is invalid."""
         location = self._location_in(message)
         time_s = message.get("time_s")
         form = message.get("form", "webm")
@@ -311,22 +322,22 @@ class GridExplorer(PageOwner):
                 self._submit_order(
                     "The clip cannot be made",
                     partial(self._send_clip, location, span_s, form),
-                    form != "webm",
+                    is_kept=form != "webm",
                 )
             case "shots" if self._upgrades:
                 self._shots_jobs.submit(self._upgrade)
             case "shots":
-                return
+                return  # they are shown already, or are not wanted
             case "glance" if isinstance(time_s, int | float):
                 self.atlas.video.check_time(time_s)
                 self._glance_jobs.submit(partial(self._send_glance, time_s, GLANCE_PX, "ruler"))
             case "peek" if isinstance(time_s, int | float):
                 self.atlas.video.check_time(time_s)
-                asked = message.get("side")
-                side = GLANCE_PX
-                if type(asked) is int:
-                    side = min(max(asked, STEP_PX), PEEK_PX)
-                self._peek_jobs.submit(partial(self._send_glance, time_s, side, "cell"))
+                side_px = message.get("side")
+                if type(side_px) is not int:
+                    side_px = GLANCE_PX
+                side_px = min(max(side_px, STEP_PX), PEEK_PX)
+                self._peek_jobs.submit(partial(self._send_glance, time_s, side_px, "cell"))
             case "png":
                 self._submit_order(
                     "The picture cannot be saved", lambda _: self._send_png(location)
@@ -341,7 +352,7 @@ class GridExplorer(PageOwner):
             case {"want": "look" | "here" | "address", **look} if "k" in look or "pick" in look:
                 before = self._shown(self._requested)
                 is_same = self.atlas.k == look.get("k", self.atlas.k)
-                self.atlas = relooked(self.atlas, look.get("k"), look.get("pick"))
+                self.atlas = with_cells(self.atlas, look.get("k"), look.get("pick"))
                 self._upgrades = self._upgrades and "pick" not in look
                 if message["want"] == "address":
                     return self._location_at(look)
@@ -366,7 +377,7 @@ class GridExplorer(PageOwner):
             case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:
                 return frame_at(self.atlas, float(time_s))
             case {"want": "step"} if self._requested.look != "frame":
-                return self._requested  # a key that was pressed before the page had gone back
+                return self._requested  # the key was pressed before the page had left the frame
             case {"want": "step", "frames": int(frames)}:
                 return moved(self.atlas, self._requested, frames=frames)
             case {"want": "step", "seconds": int() | float() as seconds}:
@@ -376,26 +387,23 @@ class GridExplorer(PageOwner):
         return self._requested
 
     def _location_at(self, address: dict[str, Any]) -> Location:
-        """Return the location that an address tells: a time, a depth, and how it is looked at."""
+        """Return the location that an address of the page names: a time, a depth and a look."""
         time_s = address.get("t")
         depth = address.get("depth")
         look = address.get("look", "grid")
         if not is_time(time_s) or type(depth) is not int:
             return self._requested
-        last_s = self.atlas.video.duration_s - min(
-            0.5 / self.atlas.video.fps, self.atlas.video.duration_s / 2
-        )
-        place = frame_at(self.atlas, min(max(float(time_s), 0.0), last_s), max(0, depth))
+        place = frame_at(self.atlas, clamped(float(time_s), self.atlas.video), max(0, depth))
         if look == "frame":
             return place
         if look in ("before", "after"):
             return replace(place, look=look, time_s=None)
         return replace(place, look=look, cell=None, time_s=None)
 
-    # --- to the page, by threads, which have no caller: the page shows their errors
+    # --- to the page. These run in threads, so their errors are shown by the page.
 
     def _upgrade(self, is_latest: IsLatest) -> None:
-        """Find the shots of the video, and show them in place of keyframes, once they are there."""
+        """Find the shots of the video, then show them in place of keyframes."""
         try:
             self.atlas.video.moments(
                 [(0.0, self.atlas.video.duration_s)], "shots", self.atlas.cache
@@ -404,7 +412,7 @@ class GridExplorer(PageOwner):
             return  # keyframes stay
         if self._upgrades and is_latest():
             self._upgrades = False
-            self.atlas = relooked(self.atlas, None, "shots")
+            self.atlas = with_cells(self.atlas, None, "shots")
             location = self._requested
             self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
 
@@ -429,12 +437,12 @@ class GridExplorer(PageOwner):
         if is_latest():
             self.place = location
             self.send({**message, "px": width_px}, [jpeg])
-            if self.marks is not marks:  # set while the message was made
+            if self.marks is not marks:  # they were set while the message was made
                 self.refresh()
         return None
 
     def _send_marks(self, is_latest: IsLatest) -> None:
-        """Send the marks of what is shown, unless they have been set again since."""
+        """Send the marks for the shown location, unless they have been set again since."""
         try:
             message = {**describe(self.atlas, self._shown(self.place), self.marks), "is": "marks"}
         except Exception as error:
@@ -453,7 +461,7 @@ class GridExplorer(PageOwner):
             return  # the page shows the error if the location is requested
 
     def _send_speech(self) -> None:
-        """Send where the video has subtitle lines, if it has any."""
+        """Send the parts of the video that have subtitle lines, if there are any."""
         video = self.atlas.video
         lines = video.subtitles.lines
         if lines:
@@ -464,14 +472,14 @@ class GridExplorer(PageOwner):
             )
 
     def _send_glance(self, time_s: float, side_px: int, place: str, is_latest: IsLatest) -> None:
-        """Send the frame at a time over which the pointer rests, no larger than it is."""
+        """Send the frame at the time under the pointer, no larger than the video's own size."""
         video = self.atlas.video
         share = min(1.0, side_px / max(video.size))
-        size = max(1, round(share * video.size[0])), max(1, round(share * video.size[1]))
+        size = (max(1, round(share * video.size[0])), max(1, round(share * video.size[1])))
         try:
             (frame,) = video.try_frames([time_s], size)
         except (AtlasError, OSError):
-            return  # the page shows the error if the time is gone to
+            return  # the page shows the error if this time is opened
         if is_latest() and not isinstance(frame, FrameError):
             self.send(
                 {"is": "glance", "time_s": time_s, "place": place},
@@ -481,7 +489,10 @@ class GridExplorer(PageOwner):
     def _submit_order(
         self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True
     ) -> None:
-        """Send by a thread what is no picture of a place; where that fails, a notice says why."""
+        """Call `send`, which sends a clip or a file, in a thread; report a failure as a notice.
+
+        An order is carried out even if a newer one waits, unless `is_kept` is false.
+        """
 
         def job(is_latest: IsLatest) -> None:
             self.send({"is": "drawing"})
@@ -495,7 +506,7 @@ class GridExplorer(PageOwner):
     def _send_clip(
         self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest
     ) -> None:
-        """Send a clip of an interval, or of a location's: to play it, or as a file."""
+        """Send a clip of an interval, or else of a location: to be played, or as a file."""
         shown = self._shown(location)
         atlas = self.atlas
         middle_s = None
@@ -508,13 +519,13 @@ class GridExplorer(PageOwner):
         film = clip.film()
         if not has_sound(film):
             words += ", without sound"
-        if form == "webm" and is_latest():
-            self.send({"is": "clip", "words": f"Plays {words}."}, [film])
-        elif form != "webm":
+        if form != "webm":
             name = file_name(atlas.video, (clip.start_s, clip.end_s), form)
             self.send(
                 {"is": "file", "type": f"video/{form}", "name": name, "words": f"{words}."}, [film]
             )
+        elif is_latest():
+            self.send({"is": "clip", "words": f"Plays {words}."}, [film])
 
     def _send_png(self, location: Location) -> None:
         """Send a PNG of what is shown at a location."""
@@ -522,13 +533,14 @@ class GridExplorer(PageOwner):
         self.send({"is": "file", "type": "image/png", "name": name}, [png])
 
     def _send_error(self, error: Exception) -> None:
+        """Send an error to the page, which goes on showing its last picture."""
         self._requested = self.place
         self.send({"is": "trouble", "words": _words("This cannot be shown", error)})
 
     # --- in a notebook
 
     def _repr_html_(self) -> Html:
-        """Return the static picture: the current image, and in words what a run found."""
+        """Return the static picture: the current image, and the marks in words."""
         zones = self.marks.dead_zones.intervals
         items = islice(self.marks.evidence, MAX_LISTED)
         found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items)

@@ -1,10 +1,10 @@
 """`Location` and `Shown`: where the explorer is, where it can go, and the image that is there.
 
 A location is a state of the environment: a grid is reached by Expand, a frame by Zoom, and the time
-before or after a cell by Investigate; the environment's legal set says which cells can be opened.
-Two things are the explorer's own. Unless a run says otherwise, cells open down to single frames:
-the last grid then has one cell for each frame, and only as many cells as that takes. And a frame
-can be named by its time. This module knows nothing of pages or threads.
+before or after a cell by Investigate. The environment's legal set says which cells can be opened.
+The explorer adds two things. Unless a run says otherwise, cells open down to single frames: the
+last grid has about one cell for each frame, and so it may have fewer cells than K². And a frame can
+be named by its time. This module knows nothing about pages or threads.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from atlaskit.video.readers import TIME_STEP_S
 from atlaskit.video.video import SAMPLINGS, Video
 
 Look = Literal["grid", "frame", "before", "after"]
+"""What is shown: a grid, the frame of one of its cells, or the time just before or after a cell."""
 
 SCAN_CELL_PX = 320
 """Width and height of a cell in the image of the time before or after a cell."""
 STEP_PX = 40
-"""Cells are so many pixels wide, or a multiple, so that pages of about one width share images."""
-# With patches of one pixel, which no model sees, a native cell has exactly the video's shape.
+"""The width of cells is a multiple of this, so that pages of similar widths share images."""
 DEFAULTS: dict[str, Any] = {
     "k": 8,
     "cell": 120,
@@ -41,10 +41,13 @@ DEFAULTS: dict[str, Any] = {
     "sampling": "keyframe",
     "patch": 1,
 }
+"""The settings of the environment. A native cell is rounded to whole patches of a model; with
+patches of one pixel it has exactly the video's shape."""
 OFFERED_K = (4, 6, 8, 12, 16)
-"""The cells per side that the page offers."""
+"""The numbers of cells per side that the page offers."""
 MORE_THAN_ONE = 1.001
-"""A cell opens if it is at least so many frames long; one of exactly a frame may be rounded up."""
+"""A cell can be opened if it lasts at least this many frames. More than 1, since the length of a
+cell of exactly one frame may be rounded up."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Location:
     path: tuple[int, ...] = ()
     """Cells that lead from the root grid to the grid."""
     look: Look = "grid"
-    """The grid itself, or the frame of a cell, or the time just before or after a cell."""
+    """What is shown: see `Look`."""
     cell: int | None = None
     """The cell that is shown in more detail; None for the grid itself."""
     time_s: float | None = None
@@ -99,7 +102,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Shown:
-    """What there is at a location. Nothing is decoded until it is looked at."""
+    """What is shown at a location. Nothing is decoded until the image is requested."""
 
     location: Location
     observation: Observation
@@ -124,7 +127,7 @@ class Shown:
         return self.cell.start_s, self.cell.end_s
 
     def check_readable(self) -> None:
-        """Raise IllegalAction if a single frame is shown and cannot be decoded. Decodes it."""
+        """Decode the frame, if a frame is shown; raise IllegalAction if it cannot be decoded."""
         if isinstance(self.picture, Still) and self.picture.unreadable:
             if self.location.time_s is None:
                 raise IllegalAction(
@@ -139,7 +142,7 @@ def make_atlas(video: Video, result: Result | None, given: dict[str, Any], cache
     Args:
         video: The video.
         result: A run, whose settings are the defaults.
-        given: What the user sets of k, cell, fit, sampling and max_depth.
+        given: The settings that the user gave, of k, cell, fit, sampling and max_depth.
         cache: Where images are cached.
 
     Raises:
@@ -149,7 +152,8 @@ def make_atlas(video: Video, result: Result | None, given: dict[str, Any], cache
     options = {**DEFAULTS, **of_run, **given}
     if "max_depth" in options:
         return Atlas(video, labels="time", cache=cache, **options)
-    depth = Atlas.deepest(video.duration_s, video.fps, Grid(0.0, video.duration_s, options["k"]).k)
+    k = Grid(0.0, video.duration_s, options["k"]).k  # raises an error for an invalid k
+    depth = Atlas.deepest(video.duration_s, video.fps, k)
     atlas = Atlas(video, labels="time", cache=cache, max_depth=depth, **options)
     atlas.rules = replace(atlas.rules, min_span_s=min(SUB_SECOND, MORE_THAN_ONE / video.fps))
     atlas.state = atlas.start()
@@ -157,7 +161,7 @@ def make_atlas(video: Video, result: Result | None, given: dict[str, Any], cache
 
 
 def _settings_of(result: Result, video: Video, cache: Cache) -> dict[str, Any]:
-    """Return what the images of a run depend on; nothing for a run that showed no grids."""
+    """Return the settings on which the images of a run depend; none if it showed no grids."""
     if result.settings.get("video", video.fingerprint) != video.fingerprint:
         raise InputError(
             f"The result is of another video than {video.name}: explore the video that was asked "
@@ -173,7 +177,7 @@ def _settings_of(result: Result, video: Video, cache: Cache) -> dict[str, Any]:
 
 
 def state_of(atlas: Atlas, location: Location) -> State:
-    """Return the environment's state at a location; raise IllegalAction if it has none there."""
+    """Return the environment's state at a location; raise IllegalAction if there is none."""
     state = atlas.start(traversal="dfs")
     for cell in location.path:
         state = _opened(atlas, state, cell)
@@ -186,28 +190,24 @@ def state_of(atlas: Atlas, location: Location) -> State:
 
 
 def show(atlas: Atlas, location: Location, width_px: int = 0) -> Shown:
-    """Return what there is at a location.
+    """Return what is shown at a location.
 
     Args:
         atlas: The environment.
         location: The location.
-        width_px: Device pixels of the page that shows it, which draws times and marks itself; 0 for
-            an image that is looked at by itself, with times in its cells.
+        width_px: Width of the page that shows the image, in device pixels. The page draws times and
+            marks itself. 0 for an image without a page, with times drawn in its cells.
 
     Raises:
-        IllegalAction: It is not in the video.
-        InputError: Its time is not in the video.
+        IllegalAction: The location is not in the video.
+        InputError: The location's time is not in the video or not in its cell.
     """
     observation = atlas.observe(state_of(atlas, location))
     if location.look != "frame" or location.cell is None:
         return Shown(location, observation, _picture_of(observation, width_px))
     if location.time_s is None:
-        return Shown(
-            location,
-            observation,
-            _picture_of(observation, 0),
-            observation.view.moments[location.cell],
-        )
+        moment_s = observation.view.moments[location.cell]
+        return Shown(location, observation, _picture_of(observation, 0), moment_s)
     atlas.video.check_time(location.time_s)
     cell = observation.view.cells[location.cell]
     if not cell.start_s <= location.time_s < cell.end_s:
@@ -215,34 +215,34 @@ def show(atlas: Atlas, location: Location, width_px: int = 0) -> Shown:
             f"Cell {location.cell} is from {cell.start_s} to {cell.end_s} s; got "
             f"{location.time_s} s."
         )
-    return Shown(
-        location, observation, Still(atlas.video, location.time_s, atlas.cache), location.time_s
-    )
+    still = Still(atlas.video, location.time_s, atlas.cache)
+    return Shown(location, observation, still, location.time_s)
 
 
-def relooked(atlas: Atlas, k: object, pick: object) -> Atlas:
+def with_cells(atlas: Atlas, k: object, sampling: object) -> Atlas:
     """Return an environment whose grids have other cells.
 
     Args:
         atlas: The environment as it is.
-        k: Cells per side, one of OFFERED_K, or what it is; anything else changes nothing.
-        pick: The sampling; anything else changes nothing.
+        k: Cells per side, one of OFFERED_K; any other value leaves them as they are.
+        sampling: Which frame represents a cell; an unknown value leaves it as it is.
     """
-    cells = k if isinstance(k, int) and k in OFFERED_K else atlas.k
-    sampling = next((each for each in SAMPLINGS if each == pick), atlas.sampling)
-    if (cells, sampling) == (atlas.k, atlas.sampling):
+    new_k = k if isinstance(k, int) and k in OFFERED_K else atlas.k
+    new_sampling = next((each for each in SAMPLINGS if each == sampling), atlas.sampling)
+    if (new_k, new_sampling) == (atlas.k, atlas.sampling):
         return atlas
     if atlas.rules.min_span_s < SUB_SECOND and atlas.within is None:
-        kept = {"cell": atlas.cell, "fit": atlas.fit, "patch": atlas.patch}
-        return make_atlas(
-            atlas.video, None, {**kept, "k": cells, "sampling": sampling}, atlas.cache
-        )
-    deepest = Atlas.deepest(atlas.root.end_s - atlas.root.start_s, atlas.video.fps, cells)
-    return replace(atlas, k=cells, sampling=sampling, max_depth=min(atlas.rules.max_depth, deepest))
+        # The cells open down to single frames, so their deepest grid must be found again.
+        options: dict[str, Any] = {"cell": atlas.cell, "fit": atlas.fit, "patch": atlas.patch}
+        options |= {"k": new_k, "sampling": new_sampling}
+        return make_atlas(atlas.video, None, options, atlas.cache)
+    deepest = Atlas.deepest(atlas.root.end_s - atlas.root.start_s, atlas.video.fps, new_k)
+    max_depth = min(atlas.rules.max_depth, deepest)
+    return replace(atlas, k=new_k, sampling=new_sampling, max_depth=max_depth)
 
 
 def grid_near(atlas: Atlas, time_s: float, span_s: float) -> Location:
-    """Return the location of the grid around a time that is nearest to a span in length."""
+    """Return the location of the grid that contains a time and is nearest to `span_s` long."""
     path = frame_at(atlas, time_s).path
     state = atlas.start(traversal="dfs")
     spans_s = [state.grid.span_s]
@@ -259,7 +259,7 @@ def frame_at(atlas: Atlas, time_s: float, depth: int | None = None) -> Location:
     Args:
         atlas: The environment.
         time_s: Time in seconds.
-        depth: Depth of the grid that it is a frame of; None for the deepest.
+        depth: The greatest depth of the grid to which the frame belongs; None for no limit.
 
     Raises:
         InputError: The time is outside the video.
@@ -277,29 +277,35 @@ def frame_at(atlas: Atlas, time_s: float, depth: int | None = None) -> Location:
 
 
 def moved(atlas: Atlas, location: Location, *, frames: int = 0, seconds: float = 0.0) -> Location:
-    """Return the location some frames or seconds from a frame, at most the first or last frame.
+    """Return the location some frames or seconds from a frame; no further than the first and last.
 
-    Frames are counted at the mean rate of their file. The time is the middle of the frame, so that
-    rounding never finds its neighbour.
+    Frames are counted at the mean rate of their file. A move by frames leads to the middle of a
+    frame's time, so that rounding never finds the frame beside it.
 
     Args:
         atlas: The environment.
-        location: Where a frame is shown.
-        frames: How many frames later; earlier if negative.
-        seconds: How many seconds later.
+        location: A location that shows a frame.
+        frames: Number of frames to move later; earlier if negative.
+        seconds: Number of seconds to move later; earlier if negative.
 
     Raises:
-        InputError: No frame is shown there.
+        InputError: The location shows no frame.
     """
     from_s = show(atlas, location).time_s
     if from_s is None:
         raise InputError(f"Only from a frame can one move by frames; this is {location.look!r}.")
     part, local_s = atlas.video.locate(from_s)
-    at_s = from_s + seconds
+    time_s = from_s + seconds
     if frames:
-        at_s = from_s - local_s + (frame_number(part, local_s) + frames + 0.5) / part.fps
-    last_s = atlas.video.duration_s - min(0.5 / atlas.video.fps, atlas.video.duration_s / 2)
-    return frame_at(atlas, min(max(at_s, 0.0), last_s), len(location.path))
+        part_start_s = from_s - local_s
+        time_s = part_start_s + (frame_number(part, local_s) + frames + 0.5) / part.fps
+    return frame_at(atlas, clamped(time_s, atlas.video), len(location.path))
+
+
+def clamped(time_s: float, video: Video) -> float:
+    """Return a time in seconds, moved into the video: at most to the middle of its last frame."""
+    last_s = video.duration_s - min(0.5 / video.fps, video.duration_s / 2)
+    return min(max(time_s, 0.0), last_s)
 
 
 def frame_number(part: Video, time_s: float) -> int:
@@ -308,7 +314,11 @@ def frame_number(part: Video, time_s: float) -> int:
 
 
 def _opened(atlas: Atlas, state: State, cell: int) -> State:
-    """Return the state in a cell's grid; the grid of fewer frames than K² has as many cells."""
+    """Return the state after a cell was opened.
+
+    If cells open down to single frames, and the new cells would be shorter than a frame, the grid
+    gets about one cell for each frame of the opened cell.
+    """
     opened = transition(state, Expand(cell))
     grid = opened.grid
     fps = atlas.video.fps
@@ -323,7 +333,7 @@ def _opened(atlas: Atlas, state: State, cell: int) -> State:
 
 
 def _picture_of(observation: Observation, width_px: int) -> LazyImage:
-    """Return the image to show; the few frames before or after a cell are larger than in a grid."""
+    """Return the image to show, with cells as large as `width_px` allows: see `show`."""
     picture = observation.looking_at or observation.view
     if not isinstance(picture, View):
         return picture
@@ -333,7 +343,7 @@ def _picture_of(observation: Observation, width_px: int) -> LazyImage:
         return with_look(picture, cell=SCAN_CELL_PX)
     width, height = picture.cell_size
     side = width_px / picture.grid.k * max(1.0, height / width)
-    # A larger one would show no more.
+    # A cell larger than the video's frames would show no more.
     most = min(max(picture.video.size), WIDEST_PX // picture.grid.k)
     return with_look(
         picture,

@@ -1,12 +1,12 @@
-"""`NotesPanel`: what a person notes about parts of a video, kept for good, exported and opened.
+"""`NotesPanel`: a person's notes on parts of a video, which can be exported and opened again.
 
-    NoteFile            the notes of one video on disk
-    NotesPanel          sends them to the page as a list or as a file, and adds what it sends
+    NoteFile            the notes on one video, on disk
+    NotesPanel          sends them to the page as a list or as a file, and adds those of the page
 
-Notes are a person's work, and no cache: they lie in the user's data folder, by the content of the
-video, in one place from wherever the explorer is started, readable by the user alone. No command
-empties that folder. They leave as passages in any format of `FORMATS`, and what was exported, or
-coded in another program, opens again as notes.
+Notes are a person's work, not a cache. They lie in the user's data folder, in a file named after
+the content of the video, wherever the explorer is started, and only the user can read them. No
+command empties this folder. Notes are exported as passages in any format of `FORMATS`. A file that
+was exported here or made by another program can be opened as notes.
 """
 
 from __future__ import annotations
@@ -39,26 +39,28 @@ from atlaskit.viz.widgets.explorer.describe import file_name, lane
 
 VARIABLE = "ATLASKIT_DATA"
 """The environment variable that names another data folder."""
-TEXT_CHARS, MOST_NOTES = 10_000, 10_000
-"""Most characters of a text, and most notes of a video: the page lists all of them."""
+TEXT_CHARS = 10_000
+"""The most characters of a note."""
+MOST_NOTES = 10_000
+"""The most notes on a video, since the page lists all of them."""
 MOST_LINES = 2 * MOST_NOTES
-"""A file with more lines, most of which tell what was removed, is written anew."""
+"""A file with more lines is written anew, without notes that were removed."""
 MOST_CHANGES = 100
-"""Most notes that are sent as a change; more are sent as a new list."""
+"""If more notes than this have changed, the page is sent the whole list."""
 
 
 class Note(NamedTuple):
-    """What a person notes about a part of a video."""
+    """A person's note on a part of a video."""
 
     start_s: float
     end_s: float
     tag: str
-    """One word or two, such as "goal"."""
+    """One or two words, such as "goal"."""
     text: str
 
 
 def notes_folder() -> Path:
-    """Return the folder of all notes, which need not exist, in the data folder of the user."""
+    """Return the folder of all notes, in the data folder of the user. It may not exist yet."""
     named = os.environ.get(VARIABLE)
     if named:
         data = Path(named).expanduser().absolute()
@@ -68,11 +70,15 @@ def notes_folder() -> Path:
 
 
 class NoteFile:
-    """The notes of one video on disk, for many threads and processes.
+    """The notes on one video, in a file that several threads and processes may use.
 
-    Each line is JSON: a note that was added, or `{"removed": note}`. A change is appended under a
-    lock, so none is lost and a file of thousands of notes is not written again. A line that is no
-    note, as a full disk may leave, stays where it is and hides no other.
+    Each line is JSON: a note that was added, or `{"removed": note}`. Changes are appended under a
+    lock, so that none is lost, and a file of thousands of notes is not written again. A line that
+    is no note, such as a full disk may leave, stays in the file and does not affect other lines.
+
+    Attributes:
+        path: The file. It may not exist yet.
+        strange: Number of lines that are no notes.
     """
 
     def __init__(self, video: Video, cache: Cache) -> None:
@@ -80,8 +86,8 @@ class NoteFile:
 
         Args:
             video: The video.
-            cache: Where an earlier version of atlaskit may have left notes, which are taken over
-                once.
+            cache: Where an earlier version of atlaskit may have stored notes. They are added to
+                this file once.
         """
         name = recipe_key("notes", 1, video=video.fingerprint).rpartition(":")[2]
         self.path = notes_folder() / f"{name}.jsonl"
@@ -91,19 +97,19 @@ class NoteFile:
         self._forget()
 
     def _forget(self) -> None:
+        """Forget what was read, so that the file is read from its start."""
         self._read_bytes = 0
         self._inode = 0
         self._lines = 0
         self._notes = set[Note]()
-        self._taken = set[str]()
+        self._taken = set[str]()  # hashes of files of an earlier version that were added
         self.strange = 0
-        """Lines that are no notes."""
 
     def read(self) -> frozenset[Note]:
         """Return the notes.
 
         Raises:
-            InputError: They cannot be read.
+            InputError: The notes cannot be read.
         """
         try:
             with self._lock:
@@ -119,7 +125,7 @@ class NoteFile:
         """Add and remove notes.
 
         Raises:
-            InputError: There would be too many, or they cannot be written.
+            InputError: There would be too many notes, or they cannot be written.
         """
         try:
             with self._lock:
@@ -132,17 +138,20 @@ class NoteFile:
             ) from error
 
     def _take_over(self) -> None:
-        """Add what an earlier version left in the cache, once, whatever becomes of it later."""
+        """Add the notes that an earlier version stored in the cache, unless they were added before.
+
+        They are not added again even if they were removed here since then.
+        """
         if self._old is None or not self._old.is_file():
             return
-        left = self._old.read_bytes()
-        mark = hashlib.sha256(left).hexdigest()
+        content = self._old.read_bytes()
+        mark = hashlib.sha256(content).hexdigest()
         self._read()
         if mark in self._taken:
             self._old = None
             return
         try:
-            notes = list(map(_note, read_json(left)))
+            notes = list(map(_note, read_json(content)))
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"The notes in {self._old} cannot be read: {reason(error)}. Move the file away."
@@ -153,6 +162,7 @@ class NoteFile:
     def _append(
         self, *, added: Iterable[Note], removed: Iterable[Note] = (), mark: str = ""
     ) -> None:
+        """Append changes, and the hash of a file of an earlier version if its notes are added."""
         folder = self.path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
@@ -168,13 +178,14 @@ class NoteFile:
                 )
             lines = [_json(note) for note in sorted(new)]
             lines += [{"removed": _json(note)} for note in sorted(gone)]
-            lines += [{"taken_over": mark}] if mark else []
+            if mark:
+                lines.append({"taken_over": mark})
             self._write(lines)
             if self._lines > MOST_LINES:
                 self._write_anew()
 
     def _write(self, lines: list[dict[str, Any]]) -> None:
-        """Append lines, all of them or none; the file is readable by the user alone."""
+        """Append all of the lines, or none. Only the user can read the file."""
         if not lines:
             return
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -186,7 +197,7 @@ class NoteFile:
                 lines = [self._about, *lines]
             data = _as_lines(lines)
             if size and os.pread(file, 1, size - 1) != b"\n":
-                data = b"\n" + data  # a line that was broken off ends here
+                data = b"\n" + data  # ends a line that was broken off
             try:
                 written = 0
                 while written < len(data):
@@ -199,13 +210,13 @@ class NoteFile:
         self._read()
 
     def _write_anew(self) -> None:
-        """Leave out what was removed."""
+        """Write the file again without the notes that were removed."""
         taken = [{"taken_over": mark} for mark in sorted(self._taken)]
         lines = [self._about, *map(_json, sorted(self._notes)), *taken]
         write_whole(self.path, _as_lines(lines))
 
     def _read(self) -> None:
-        """Read what was appended since the last time; all of it if the file is another one."""
+        """Read the lines that were appended since the last time; all lines if the file is new."""
         try:
             with self.path.open("rb") as file:
                 status = os.fstat(file.fileno())
@@ -224,6 +235,7 @@ class NoteFile:
             self._take_line(line)
 
     def _take_line(self, line: bytes) -> None:
+        """Apply a line of the file to the notes read so far."""
         try:
             value = read_json(line) if line else {}
             match value:
@@ -242,6 +254,7 @@ class NoteFile:
 
 
 def _as_lines(values: Iterable[dict[str, Any]]) -> bytes:
+    """Return values as the bytes of JSON Lines."""
     text = ""
     for value in values:
         text += f"{json.dumps(value, ensure_ascii=False)}\n"
@@ -253,11 +266,12 @@ def _json(note: Note) -> dict[str, Any]:
 
 
 def _values(line: dict[str, Any]) -> list[Any]:
+    """Return the values of a note's fields in a line; None for a missing field."""
     return list(map(line.get, Note._fields))
 
 
 class NotesPanel:
-    """Keeps the notes of a video, and sends them to the page as a list or as a file."""
+    """Stores the notes on a video, and sends them to the page as a list or as a file."""
 
     def __init__(self, video: Video, cache: Cache, send: Callable[..., None]) -> None:
         """Prepare a panel; nothing is read yet.
@@ -278,7 +292,7 @@ class NotesPanel:
         """The notes in order of time.
 
         Raises:
-            InputError: Their file cannot be read.
+            InputError: The file of the notes cannot be read.
         """
         return tuple(sorted(self.file.read()))
 
@@ -322,21 +336,18 @@ class NotesPanel:
         return True
 
     def _send_notes(self) -> None:
-        """Send what has changed since the page was told, or all notes."""
+        """Send the changes since the notes were last sent, or all notes."""
         now = self.file.read()
         before = self._sent
         self._sent = now
         span_s = [note[:2] for note in now]
         about = {"panel": "notes", "count": len(now), "lane": lane(span_s, self._video.duration_s)}
-        added, removed = (
-            (now, frozenset[Note]()) if before is None else (now - before, before - now)
-        )
-        if before is None or len(added) + len(removed) > MOST_CHANGES:
+        if before is None or len(now ^ before) > MOST_CHANGES:
             self._send({**about, "is": "all", "notes": list(map(self._as_sent, sorted(now)))})
         else:
-            new = list(map(self._as_sent, sorted(added)))
-            gone = list(map(self._as_sent, sorted(removed)))
-            self._send({**about, "is": "change", "added": new, "removed": gone})
+            added = list(map(self._as_sent, sorted(now - before)))
+            removed = list(map(self._as_sent, sorted(before - now)))
+            self._send({**about, "is": "change", "added": added, "removed": removed})
 
     def _as_sent(self, note: Note) -> Note:
         """Return a note as the page shows it."""
@@ -355,10 +366,10 @@ class NotesPanel:
 
         Args:
             data: The content of the file.
-            name: Its name; what it ends in tells the format.
+            name: The name of the file. Its suffix decides the format.
 
         Raises:
-            InputError: It cannot be read, or holds nothing about a stretch of this video.
+            InputError: The file cannot be read, or holds nothing about a part of this video.
         """
         passages = parse(data, format_of(name), printable(name, 200), video=self._video)
         added = set(_notes_of(passages, self._video))
@@ -370,6 +381,7 @@ class NotesPanel:
         return len(added)
 
     def _send_file(self, name: str) -> None:
+        """Send the notes as a file in the format of a name's suffix."""
         format_ = format_of(name)
         context = Context({one_line(self._video.name): self._video})
         data = as_bytes(self.passages, format_, context)
@@ -378,6 +390,7 @@ class NotesPanel:
 
 
 def _note(value: object) -> Note:
+    """Return the note with these four values, cleaned; raise ValueError if they are invalid."""
     match value:
         case [start_s, end_s, str(tag), str(text)] if (
             is_time(start_s) and is_time(end_s) and 0 <= start_s < end_s
@@ -395,9 +408,9 @@ def _printable(note: Note) -> Note:
 
 
 def _notes_of(passages: Sequence[Passage], video: Video) -> Iterable[Note]:
-    """Yield passages of a file as notes about a video, those about other videos left out.
+    """Yield the passages of a file about a video as notes; leave out those about other videos.
 
-    A file about one video is taken to be about this one, whatever its name there.
+    A file about a single video is taken to be about this one, whatever its name in the file is.
     """
     offsets_s = {one_line(video.name): 0.0, "": 0.0}
     names = {each.video for each in passages}
@@ -414,7 +427,7 @@ def _notes_of(passages: Sequence[Passage], video: Video) -> Iterable[Note]:
             continue
         start_s = passage.start_s + offset_s
         end_s = min(passage.end_s + offset_s, video.duration_s)
-        if start_s == end_s:  # a moment: the frame that is shown then
+        if start_s == end_s:  # a single moment becomes the frame that is shown then
             end_s = min(start_s + 1 / video.fps, video.duration_s)
         if start_s < end_s:
             yield _note([start_s, end_s, passage.label, passage.text])
