@@ -87,7 +87,6 @@ def test_a_wrong_time_gets_a_sentence(cache: Cache, start: str, end: str, words:
         pytest.param('{"start_s": 1, "end_s": 2, "tag": "go', id="broken off"),
         pytest.param("[" * 3000, id="deep"),
         pytest.param("\udcff", id="bytes"),
-        pytest.param("7", id="number"),
     ],
 )
 def test_a_damaged_line_is_told_kept_and_hides_no_other(cache: Cache, damaged: str) -> None:
