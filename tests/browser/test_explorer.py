@@ -64,8 +64,10 @@ cache = ak.Cache({str(shared_cache.directory)!r})
 
 
 def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, world: World, shared_cache: Cache) -> None:
-    book, reference = notebooks(setup, EXPLORER), GridExplorer(world.drawn, sampling="shots", cache=shared_cache)
-    explorer, keys = explorer_in(book), book.page.keyboard
+    book = notebooks(setup, EXPLORER)
+    reference = GridExplorer(world.drawn, sampling="shots", cache=shared_cache)
+    explorer = explorer_in(book)
+    keys = book.page.keyboard
     wait_for(explorer, "shots")
     root, inner = plain(reference.view), plain(reference.open(12).view)
     check_image(explorer, root, inner)
@@ -171,8 +173,10 @@ ASKING = "explorer = ak.widgets.GridExplorer(video, vlm=vlm, k=4, cell=64, cache
 
 def test_words_are_gone_through_by_keys_and_are_only_text(notebooks: Notebooks) -> None:
     book = notebooks(PANELS, ASKING)
-    explorer, keys = book.output(1).locator(".explorer"), book.page.keyboard
-    cell, count = explorer.get_by_role("gridcell").nth(2), explorer.locator(".search .count")
+    explorer = book.output(1).locator(".explorer")
+    keys = book.page.keyboard
+    cell = explorer.get_by_role("gridcell").nth(2)
+    count = explorer.locator(".search .count")
     cell.focus()
     keys.press("/")
     expect(explorer.get_by_role("searchbox")).to_be_focused()

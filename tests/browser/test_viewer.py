@@ -24,7 +24,8 @@ class SavedRuns:
     """Two runs of one question, as results and as files, and the cache with their images."""
 
     def __init__(self, world: World, folder: Path) -> None:
-        self.folder, self.cache = folder, ak.Cache(folder / "cache")
+        self.folder = folder
+        self.cache = ak.Cache(folder / "cache")
         question = next(question for question in world.questions if question.category == "COUNT")
         options: dict[str, Any] = {"cache": self.cache, "k": 4, "cell": 96, "budget": ak.Budget(calls=24)}
         self.runs = [ask(world.drawn, question, vlm=Oracle(world, miss=miss), **options) for miss in (0.2, 0.5)]
@@ -62,7 +63,8 @@ def steps_of(result: ak.Result) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 def test_mouse_keys_and_filters_select_steps(notebooks: Notebooks, saved: SavedRuns) -> None:
     book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.paths[0]!r}, cache=cache)")
-    walker, keys = viewer_in(book), book.page.keyboard
+    walker = viewer_in(book)
+    keys = book.page.keyboard
     steps, summary = steps_of(saved.runs[0])
     last = len(steps) - 1
     assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget hides the static picture"
@@ -119,7 +121,8 @@ def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
     walker = viewer_in(book)
     expect(walker.locator(".heading")).to_have_count(2)
     (one, _), (other, _) = map(steps_of, saved.runs)
-    panes, together = walker.locator(".pane"), walker.get_by_label("move together")
+    panes = walker.locator(".pane")
+    together = walker.get_by_label("move together")
     together.uncheck()
     panes.nth(1).get_by_role("button", name="next").click()
     wait_for_step(walker, 1, 1)
@@ -129,7 +132,8 @@ def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
     for index, step in enumerate(one[1:9], start=1):
         book.page.keyboard.press("ArrowRight")
         wait_for_step(walker, index, 0)
-        path, matching = step["path"], other[current_step(walker, 1)]
+        path = step["path"]
+        matching = other[current_step(walker, 1)]
         if path is None:
             assert matching["path"] is None and matching["does"] == step["does"]
         elif path in [each["path"] for each in other]:
@@ -161,7 +165,8 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
         "ak.widgets.RunTable(rows, cache=cache)",
         "ak.widgets.RunTable(rows.drop(columns='trace'), cache=cache)",
     )
-    table, keys = book.output(1).locator(".runtable"), book.page.keyboard
+    table = book.output(1).locator(".runtable")
+    keys = book.page.keyboard
     lines = table.locator("tbody tr")
     expect(lines).to_have_count(10)
 

@@ -79,7 +79,8 @@ def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
 def test_a_measurement_of_another_processor_is_replayed_only(
     cases: tuple[Case, ...], oracle_world: aw.World, cache: ak.Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, options = Counting(aw.Oracle(oracle_world)), {"workers": [1], "cache": cache, **SMALL}
+    model = Counting(aw.Oracle(oracle_world))
+    options = {"workers": [1], "cache": cache, **SMALL}
     monkeypatch.setattr(ak.scaling, "processor", lambda: "another processor")
     there = by_workers(cases[:1], vlm=model, **options)
     monkeypatch.undo()

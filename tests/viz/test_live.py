@@ -72,7 +72,8 @@ def test_an_error_in_drawing_does_not_change_the_run(
     def fail(*_: object) -> Any:
         raise RuntimeError("no ink\x1b[31m")
 
-    plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
+    plain = random_run(Cache(tmp_path / "a"))
+    surface = RecordingSurface()
     draw_on(surface, monkeypatch)
     if fails_at == "open_display":
         monkeypatch.setattr("atlaskit.agents.run.open_display", fail)
@@ -103,7 +104,9 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
 
 
 def test_a_slow_picture_never_holds_the_text_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    video, shown, release = Flat(), list[str](), threading.Event()
+    video = Flat()
+    shown = list[str]()
+    release = threading.Event()
     trace = random_run(cache).trace
     so_far = [live.run_so_far(trace.events[: count + 1], video, cache) for count in range(len(trace))]
 

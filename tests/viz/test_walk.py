@@ -77,7 +77,8 @@ def image_keys(event: Event) -> list[str]:
 
 def test_a_page_has_a_step_for_every_event(answered: ak.Result, tmp_path: Path) -> None:
     ak.walk.save(answered, tmp_path / "run.html")
-    html, decoded = (tmp_path / "run.html").read_text(encoding="utf-8"), answered.sheet.video.frames_decoded
+    html = (tmp_path / "run.html").read_text(encoding="utf-8")
+    decoded = answered.sheet.video.frames_decoded
     assert ak.walk.html(answered) == html and answered.sheet.video.frames_decoded == decoded, (
         "every image is drawn once"
     )
@@ -197,7 +198,8 @@ def test_a_run_ends_on_answer_truth_and_evidence(wrong: ak.Result, answered: ak.
     for result in (wrong, answered):
         run = open_run(result)
         found = pictures(run)
-        summary, last = summarize(run, found), list(steps(run, found))[-1]
+        summary = summarize(run, found)
+        last = list(steps(run, found))[-1]
         verdict = "right" if result.is_right else f"wrong (truth: {result.truth_in_words})"
         assert f"{result.answer_in_words}, which is {verdict}; stopped by" in summary["answer"]
         assert last["said"][0] == ("result", summary["answer"], None)

@@ -29,7 +29,8 @@ KEY = """([name, modifier]) => {
 
 
 def test_a_key_belongs_to_the_control_that_has_the_focus_or_to_the_browser(page_scripts: PageScripts) -> None:
-    page, takers = page_scripts(DOM), ("input", "select", "textarea")
+    page = page_scripts(DOM)
+    takers = ("input", "select", "textarea")
     for name in (*takers, "div", "button", "summary"):
         for modifier in ("no modifier", "altKey", "ctrlKey", "metaKey", "shiftKey"):
             takes = name in takers or modifier != "no modifier"

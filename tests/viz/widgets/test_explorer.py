@@ -395,7 +395,8 @@ SECONDS = st.floats(0, DURATION_S, allow_nan=False)
 def test_a_lane_has_the_parts_that_spans_overlap_and_no_others(spans_s: list[list[float]]) -> None:
     parts = lane(spans_s, DURATION_S)
     assert all(end < start for (_, end), (start, _) in pairwise(parts))
-    wide, near = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s], 1 / MARKS + 1e-9
+    wide = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s]
+    near = 1 / MARKS + 1e-9
     for start, end in wide:
         middle = (start + end) / 2
         assert any(low - 1e-9 <= middle <= high + 1e-9 for low, high in parts)

@@ -301,7 +301,8 @@ class Waiting:
     name, parameters = "waiting", {"seed": 0}
 
     def __init__(self) -> None:
-        self.begun, self.calls = threading.Event(), 0
+        self.begun = threading.Event()
+        self.calls = 0
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.calls += 1
