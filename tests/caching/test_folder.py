@@ -135,11 +135,9 @@ def test_outside_a_project_it_is_the_nearest_below_home_or_here(
     assert place_from(home / "films" / "new", monkeypatch) == home / "films" / "cache"
     assert place_from(home, monkeypatch) == home / "cache"
     Cache(tmp_path / "cache")
-    # No mark of a project, and no cache, in a folder of another user counts.
-    theirs = home / "films"
-    monkeypatch.setattr("atlaskit.caching.folder._is_own", lambda folder: folder not in (theirs, tmp_path.parent))
-    assert place_from(theirs / "mine", monkeypatch) == theirs / "mine" / "cache"
-    assert place_from(tmp_path / "elsewhere", monkeypatch) == tmp_path / "elsewhere" / "cache"
+    monkeypatch.setattr("os.getuid", lambda: 12345)  # from here on, all folders above are another user's
+    for folder in (home / "films" / "new", tmp_path / "elsewhere"):
+        assert place_from(folder, monkeypatch) == folder / "cache"
 
 
 def test_the_command_says_which_cache_and_why(

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.faults import completion, saying, sending
 from support.loopback import Loop
-from support.stand_ins import request
+from support.stand_ins import Flat, request
 
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import view
 from atlaskit.errors import ModelWarning
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
@@ -243,26 +244,15 @@ def test_a_missing_v1_is_named(loop: Loop) -> None:
         VLM(loop.url.removesuffix("/v1"), "loop").complete(request())
 
 
-class Dot:
-    """An image of a few bytes."""
-
-    size = (8, 8)
-
-    def __init__(self, number: int) -> None:
-        self.key = f"dot-{number}"
-
-    def jpeg(self) -> bytes:
-        return self.key.encode()
-
-
 def test_images_that_were_not_counted_are_told_once(loop: Loop) -> None:
     page = completion('{"thought":"","cell":3}')
     enough, few = (sending({**page, "usage": {"prompt_tokens": count}}) for count in (700, 30))
     loop.faults = [enough, few, few]
     with pytest.warns(ModelWarning, match="counted 30 prompt tokens for 6 images") as warned:
         vlm = VLM(loop.url, "loop")
+        sheets = [view(Flat(), k=k, cell=16, cache=Cache(None)) for k in range(2, 8)]
         for _ in range(3):
-            vlm.complete(request("Pick a cell.", *map(Dot, range(6))))
+            vlm.complete(request("Pick a cell.", *sheets))
     assert sum("counted 30" in str(each.message) for each in warned) == 1
 
 

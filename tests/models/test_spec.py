@@ -137,24 +137,9 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
     assert as_model("some/model").name == "some/model"
 
 
-IS_NO_MODEL = "is no model: pass nano, a folder .* or an address|no second name"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ("./missing", IS_NO_MODEL),
-        ("nanno", IS_NO_MODEL),
-        ("http:/host:80/v1", IS_NO_MODEL),
-        ("ws://host/v1", IS_NO_MODEL),
-        ("a b/c", IS_NO_MODEL),
-        (3, "vlm "),
-        (ak.VLM, "vlm "),
-        ("  ", "vlm "),
-    ],
-)
-def test_nothing_is_installed_for_what_is_no_model(wrong: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+@pytest.mark.parametrize("wrong", ["./missing", "nanno", "http:/host:80/v1", "ws://host/v1", "a b/c", 3, ak.VLM, "  "])
+def test_nothing_is_installed_for_what_is_no_model(wrong: Any) -> None:
+    with pytest.raises(InputError, match="is no model: pass nano, a folder .* or an address|no second name|^vlm "):
         as_model(wrong)
 
 

@@ -17,7 +17,6 @@ from support.asking import ask
 from support.datasets import make_longvideobench, write_json
 from support.invariants import check_books, check_counters, check_grounded
 from support.model_doubles import Counting
-from support.parallel import wait_until
 from support.paths import ROOT
 from support.servers import children, members
 
@@ -30,6 +29,7 @@ from atlaskit.models.client import VLM
 from atlaskit.models.names import Preset
 from atlaskit.models.protocol import ParametricSchema, Request, ServerError
 from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.supervisor import requests_of
 from atlaskit.runs.result import Result
 from atlaskit.viz.widgets import RunTable
 from atlasworld import Oracle, World
@@ -123,6 +123,7 @@ def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: C
 
     total = result.total
     check_counters(result, server)
+    assert requests_of(vlm.base_url)[1] == vlm.counters()["requests"], "an idle server is known by it"
     assert server["prefix_hits"] > 0
     assert 0 < total.image_tokens < total.prompt_tokens and not total.estimated
     assert all(call.wall_s > 0 and call.sent_bytes > 0 for call in result.calls)
@@ -175,20 +176,3 @@ def test_the_error_of_a_failed_start_has_vllms_reason(tiny: Path) -> None:
     with pytest.raises(ServerError, match="max_model_len") as caught:
         serve(tiny, arguments=["--max-model-len", "99999999"]).start()
     assert "\n" not in str(caught.value) and "server.log" in str(caught.value)
-
-
-USER = "import sys; from atlaskit.models.serving.server import serve; serve(sys.argv[1]).start()"
-
-
-def test_the_server_ends_with_a_killed_user(tiny: Path) -> None:
-    """As when a kernel is restarted while the server loads and its engine already runs."""
-    user = subprocess.Popen([sys.executable, "-c", USER, str(tiny)])
-
-    def groups() -> list[int]:
-        return [engine for supervisor in children(user.pid) for engine in children(supervisor)]
-
-    wait_until(lambda: any(len(members(group)) >= 3 for group in groups()), 120)
-    (group,) = groups()
-    user.kill()
-    user.wait()
-    wait_until(lambda: not members(group), 120)

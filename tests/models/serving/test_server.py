@@ -259,6 +259,7 @@ def test_the_next_question_is_answered_by_the_server_of_the_last_one(
 
     first = ask("What is red?")
     before = pids(model)
+    assert any(tmp_path.glob("**/server.log"))
     second = ask("What is blue?")
     assert pids(model) == before and all(map(is_alive, before))
     assert "starting vLLM" in first and f"using the server of {name} that was kept" in second
