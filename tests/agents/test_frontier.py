@@ -157,13 +157,11 @@ def test_regions_cover_an_interval(duration_s: float, k: int, edges: tuple[float
     assert depth == max_depth or is_finest, "the regions are as small as possible"
 
 
-def test_a_prior_ranks_a_region_that_the_master_did_not_name() -> None:
+def test_a_prior_ranks_a_region_unless_the_master_is_surer_of_another() -> None:
     queue = frontier({3: 0.5}, priors={14: 1.0, 1: 0.9, 7: 0.5})
     assert queue.best(5) == [CELLS[14], CELLS[1], CELLS[3]], "regions without either are not chosen"
     assert {region.grid.path[0]: region.score for region in queue.scored} == {3: 0.5, 14: None, 1: None}
 
-
-def test_a_hint_waits_while_the_master_is_surer_of_another_region() -> None:
     queue = frontier({3: 0.5, 9: 0.9}, priors={14: 1.0, 1: 0.5})
     assert queue.best(5) == [CELLS[9], CELLS[3]]
     for visited, following in ((9, [14, 3]), (3, [14, 1])):

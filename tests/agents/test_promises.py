@@ -121,19 +121,6 @@ def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache
     check_search(result)
 
 
-def test_dead_zones_are_visible_to_all_agents_and_offered_to_none(world: World, cache: Cache) -> None:
-    result = search(world, of_category(world, "COUNT"), cache, Oracle(world, miss=0.5), cell=48, max_rounds=4)
-    assert result.rounds == 4 and result.stops.overall == "rounds"
-    dead = [span for event in result.trace.of("report") for span in event.dead_s]
-    assert dead and result.dead_zones.coverage(0, 600) == pytest.approx(sum(b - a for a, b in dead) / 600)
-    check_search(result)
-    for event in result.trace.of("probe"):
-        black = event.view.dead
-        assert not set(event.offered) & set(black) and set(event.offered) >= set(event.scores)
-    known = [event.dead_zones_s for event in result.trace.of("assign")]
-    assert () in known and known[-1] != (), "workers know the dead zones of earlier visits"
-
-
 PASSING = ModelError("no")
 FINAL = Refused("The endpoint returned HTTP 400: at most 1 image.", is_final=True)
 

@@ -126,6 +126,7 @@ class TestLookAhead:
             assert not {sortie.path[0] for sortie in sent.sorties} & set(probe.offered)
             black = {c.index for c in root.cells for a, b in sent.dead_zones_s if a <= c.start_s and c.end_s <= b}
             assert set(probe.view.dead) == black, "it sees the same dead zones as the workers"
+            assert not black & set(probe.offered)
         assert len(ahead) > 1 and len(ahead) + 1 >= result.rounds > 2
 
     def test_it_happens_only_with_ample_budget(self, long_world: World, shared_cache: Cache) -> None:

@@ -202,7 +202,8 @@ def test_a_damaged_file_loads_or_is_refused(homes: dict[str, Path], name: str, d
     files = [path for path in home.rglob("*") if path.suffix in (".json", ".jsonl", ".txt")]
     path = min(path for path in files if "subtitle" not in path.parts)
     intact = path.read_bytes()
-    place, length = data.draw(st.integers(0, len(intact))), data.draw(st.sampled_from([0, 1, 5, len(intact)]))
+    place = data.draw(st.integers(0, len(intact)))
+    length = data.draw(st.sampled_from([0, 1, 5, len(intact)]))
     try:
         path.write_bytes(intact[:place] + data.draw(st.binary(max_size=4)) + intact[place + length :])
         load_or_refuse(name, home)

@@ -4,8 +4,6 @@ Only findings of impact "serious" or "critical" count. The lighter ones are advi
 speak of a whole page, of which a widget is a part.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT

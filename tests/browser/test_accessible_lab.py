@@ -1,7 +1,5 @@
 """Widgets and displays in a real JupyterLab: axe, light and dark, wide and narrow; keys alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The explorer in a real JupyterLab: mouse, keys, a busy kernel, search, questions, attacks."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -66,8 +64,10 @@ cache = ak.Cache({str(shared_cache.directory)!r})
 
 
 def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, world: World, shared_cache: Cache) -> None:
-    book, reference = notebooks(setup, EXPLORER), GridExplorer(world.drawn, sampling="shots", cache=shared_cache)
-    explorer, keys = explorer_in(book), book.page.keyboard
+    book = notebooks(setup, EXPLORER)
+    reference = GridExplorer(world.drawn, sampling="shots", cache=shared_cache)
+    explorer = explorer_in(book)
+    keys = book.page.keyboard
     wait_for(explorer, "shots")
     root, inner = plain(reference.view), plain(reference.open(12).view)
     check_image(explorer, root, inner)
@@ -105,33 +105,50 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, worl
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
-def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str, tmp_path: Path) -> None:
-    """JupyterLab sends what widgets say to a subshell of the kernel, which is a thread."""
-    book = notebooks(setup, EXPLORER)
+DRAWING = """
+import matplotlib.pyplot as plt, pathlib, time
+plt.plot([1, 2, 3])
+while not pathlib.Path({seen!r}).exists(): time.sleep(0.1)
+print("open figures:", plt.get_fignums())
+"""
+RUN = """(code) => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const future = kernel.requestExecute({ code });
+  window.published = [];
+  window.isDone = false;
+  future.onIOPub = ({ content }) => { window.published.push(content); };
+  future.done.then(() => { window.isDone = true; });
+}"""
+
+
+def test_it_works_while_another_cell_runs_and_touches_no_figure_of_it(
+    notebooks: Notebooks, setup: str, tmp_path: Path
+) -> None:
+    """JupyterLab sends what widgets say to a subshell of the kernel, which is a thread.
+
+    There, ipykernel would call the hooks of the end of a cell, which show and close the figures
+    that the running cell still draws (jupyterlab#19719, ipykernel#1564).
+    """
+    book = notebooks(f"%matplotlib inline\n{setup}", EXPLORER)
     explorer = explorer_in(book)
     explorer.get_by_role("gridcell").nth(3).click()
     wait_for(explorer, "depth 1")
     book.evaluate("explorer.back()")  # the last message of the kernel to the page belongs to a cell
     wait_for(explorer, "depth 0")
     seen = tmp_path / "seen"
-    book.page.evaluate(
-        """(code) => {
-          const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          window.isDone = false;
-          kernel.requestExecute({ code }).done.then(() => { window.isDone = true; });
-        }""",
-        f"import pathlib, time\nwhile not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.1)",
-    )
-    book.page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'"
-    )
+    book.page.evaluate(RUN, DRAWING.format(seen=str(seen)))
+    status = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+    book.page.wait_for_function(f"() => {status} === 'busy'")
     explorer.get_by_role("gridcell").nth(12).click()
-    expect(explorer.locator(".caption")).to_contain_text("depth 1")
+    wait_for(explorer, "depth 1")
     explorer.get_by_role("button", name="full frame").click()
-    expect(explorer.locator(".caption")).to_contain_text("at full resolution")
+    wait_for(explorer, "at full resolution")
     assert book.page.evaluate("() => window.isDone") is False, "the other cell still runs"
     seen.touch()
     book.page.wait_for_function("() => window.isDone")
+    published = book.page.evaluate("() => window.published")
+    assert "open figures: [1]\n" in [content.get("text") for content in published]
+    assert sum("image/png" in content.get("data", {}) for content in published) == 1
 
 
 PANELS = f"""
@@ -156,8 +173,10 @@ ASKING = "explorer = ak.widgets.GridExplorer(video, vlm=vlm, k=4, cell=64, cache
 
 def test_words_are_gone_through_by_keys_and_are_only_text(notebooks: Notebooks) -> None:
     book = notebooks(PANELS, ASKING)
-    explorer, keys = book.output(1).locator(".explorer"), book.page.keyboard
-    cell, count = explorer.get_by_role("gridcell").nth(2), explorer.locator(".search .count")
+    explorer = book.output(1).locator(".explorer")
+    keys = book.page.keyboard
+    cell = explorer.get_by_role("gridcell").nth(2)
+    count = explorer.locator(".search .count")
     cell.focus()
     keys.press("/")
     expect(explorer.get_by_role("searchbox")).to_be_focused()

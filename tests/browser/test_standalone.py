@@ -1,7 +1,5 @@
 """`atlaskit explore` in a browser: the widget's page without a notebook."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import signal
@@ -55,7 +53,8 @@ def faults() -> list[str]:
 
 def opened(browser: Browser, address: str, faults: list[str], **options: Any) -> Page:
     """Open an address in a window of its own."""
-    page, host = browser.new_context(**options).new_page(), urlsplit(address).netloc
+    page = browser.new_context(**options).new_page()
+    host = urlsplit(address).netloc
     page.set_default_timeout(WAIT_MS)
     page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -140,7 +139,8 @@ def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(
     (in_tmp / "match.srt").write_text(cues)
     with serving("explore", "match.mp4", "--subtitles", "match.srt") as (_, address):
         page = opened(browser, address, faults, device_scale_factor=2)
-        keys, notes = page.keyboard, page.locator(".notes")
+        keys = page.keyboard
+        notes = page.locator(".notes")
         page.get_by_role("gridcell").first.wait_for()
         keys.press("/")
         keys.type("goal")
@@ -173,7 +173,9 @@ def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(
 
 def test_three_moments_are_noted_clipped_and_exported_by_mouse_in_twenty_actions(page: Page) -> None:
     """Each note is about exactly the cell that was clicked."""
-    clicks, notes, facts = 0, page.locator(".notes"), page.locator(".explorer .facts")
+    clicks = 0
+    notes = page.locator(".notes")
+    facts = page.locator(".explorer .facts")
     for cell, words in ((12, "one"), (30, "two"), (50, "three")):
         page.get_by_role("gridcell").nth(cell).click()
         expect(facts).to_contain_text("depth 1")

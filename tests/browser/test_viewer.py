@@ -1,6 +1,4 @@
-"""Trace viewer and run table in a real JupyterLab: mouse, keys, images, two runs, rows."""
-
-from __future__ import annotations
+"""Runs in a real JupyterLab: live, step by step, two side by side, and as rows of a table."""
 
 import json
 import re
@@ -13,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 from support.asking import ask, evaluate
 from support.jupyter import Book, Notebooks
+from support.paths import TESTS
 
 import atlaskit as ak
 from atlaskit.runs.replay import pictures
@@ -25,7 +24,8 @@ class SavedRuns:
     """Two runs of one question, as results and as files, and the cache with their images."""
 
     def __init__(self, world: World, folder: Path) -> None:
-        self.folder, self.cache = folder, ak.Cache(folder / "cache")
+        self.folder = folder
+        self.cache = ak.Cache(folder / "cache")
         question = next(question for question in world.questions if question.category == "COUNT")
         options: dict[str, Any] = {"cache": self.cache, "k": 4, "cell": 96, "budget": ak.Budget(calls=24)}
         self.runs = [ask(world.drawn, question, vlm=Oracle(world, miss=miss), **options) for miss in (0.2, 0.5)]
@@ -63,7 +63,8 @@ def steps_of(result: ak.Result) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 def test_mouse_keys_and_filters_select_steps(notebooks: Notebooks, saved: SavedRuns) -> None:
     book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.paths[0]!r}, cache=cache)")
-    walker, keys = viewer_in(book), book.page.keyboard
+    walker = viewer_in(book)
+    keys = book.page.keyboard
     steps, summary = steps_of(saved.runs[0])
     last = len(steps) - 1
     assert book.output(1).locator(".atlaskit-still").is_hidden(), "the widget hides the static picture"
@@ -120,7 +121,8 @@ def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
     walker = viewer_in(book)
     expect(walker.locator(".heading")).to_have_count(2)
     (one, _), (other, _) = map(steps_of, saved.runs)
-    panes, together = walker.locator(".pane"), walker.get_by_label("move together")
+    panes = walker.locator(".pane")
+    together = walker.get_by_label("move together")
     together.uncheck()
     panes.nth(1).get_by_role("button", name="next").click()
     wait_for_step(walker, 1, 1)
@@ -130,7 +132,8 @@ def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
     for index, step in enumerate(one[1:9], start=1):
         book.page.keyboard.press("ArrowRight")
         wait_for_step(walker, index, 0)
-        path, matching = step["path"], other[current_step(walker, 1)]
+        path = step["path"]
+        matching = other[current_step(walker, 1)]
         if path is None:
             assert matching["path"] is None and matching["does"] == step["does"]
         elif path in [each["path"] for each in other]:
@@ -162,7 +165,8 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
         "ak.widgets.RunTable(rows, cache=cache)",
         "ak.widgets.RunTable(rows.drop(columns='trace'), cache=cache)",
     )
-    table, keys = book.output(1).locator(".runtable"), book.page.keyboard
+    table = book.output(1).locator(".runtable")
+    keys = book.page.keyboard
     lines = table.locator("tbody tr")
     expect(lines).to_have_count(10)
 
@@ -170,18 +174,13 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
         index = table.locator("thead th").all_inner_texts().index(name)
         return lines.locator(f":nth-child({index + 1}):is(td)").all_inner_texts()
 
-    tokens = [f"{value:,}" for value in rows["tokens"]]
-    assert column("tokens") == tokens
-    table.get_by_role("button", name="tokens", exact=True).click()
-    head = table.get_by_role("columnheader", name="tokens")
-    expect(head).to_have_attribute("aria-sort", "ascending")
-    assert column("tokens") == [f"{value:,}" for value in sorted(rows["tokens"])]
-    keys.press("Enter")
-    expect(head).to_have_attribute("aria-sort", "descending")
-    assert column("tokens") == [f"{value:,}" for value in sorted(rows["tokens"], reverse=True)]
-    keys.press("Space")
-    expect(head).to_have_attribute("aria-sort", "none")
-    assert column("tokens") == tokens
+    tokens = rows["tokens"].tolist()
+    orders = {"ascending": sorted(tokens), "descending": sorted(tokens, reverse=True), "none": tokens}
+    table.get_by_role("button", name="tokens", exact=True).focus()
+    for order, values in orders.items():
+        keys.press("Space")
+        expect(table.get_by_role("columnheader", name="tokens")).to_have_attribute("aria-sort", order)
+        assert column("tokens") == [f"{value:,}" for value in values]
 
     outcome = table.get_by_role("combobox", name="outcome")
     outcome.select_option("failed")
@@ -206,11 +205,7 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     compare = table.get_by_role("button", name="compare the run of row 1 with")
     expect(compare).to_have_count(1)
     assert compare.get_attribute("data-row") == "6", "the same question, by the other method"
-    outcome.select_option("failed")
-    expect(lines).to_have_count(1)
     title = book.output(1).locator(".title-bar")
-    expect(title.get_by_role("heading")).to_have_text("Run 1")  # its row is not among those that are shown
-    outcome.select_option("")
     compare.click()
     expect(walker.locator(".pane")).to_have_count(2)
     expect(title.get_by_role("heading")).to_have_text("Runs 1 and 6 of the table, below as run 1 and run 2")
@@ -226,3 +221,49 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     expect(book.output(1).locator(".opened .status")).to_contain_text("because its run failed: The server died.")
     book.output(2).get_by_role("button", name="open the run of row 0").click()
     expect(book.output(2).locator(".opened .status")).to_contain_text('Evaluate again with traces="FOLDER"')
+
+
+SETUP = """
+import itertools, pathlib, sys, time; sys.path.insert(0, {tests!r})
+import atlaskit as ak
+from support.model_doubles import ATTACK, Looking, Spiteful
+from support.stand_ins import ScriptedAttackVideo
+numbers = itertools.count(1)
+class Held(Spiteful):
+    def complete(self, request, **options):
+        number = next(numbers)
+        while number > int(pathlib.Path({allowed!r}).read_text() or 0):
+            time.sleep(0.1)
+        return super().complete(request, **options)
+"""
+ASK = """
+result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], vlm=Looking(Held(5)), workers=3, show=True,
+                search=ak.Search(k=4, cell=32, steps=5), budget=ak.Budget(calls=12), cache=ak.Cache(None))
+"""
+
+
+def test_a_run_is_displayed_and_its_result_remains(notebooks: Notebooks, tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"  # as many calls as it says are answered, so that the run waits to be seen
+    allowed.write_text("6")
+    book = notebooks(SETUP.format(tests=str(TESTS), allowed=str(allowed)))
+    book.page.evaluate(
+        """(code) => {
+          const panel = window.jupyterapp.shell.currentWidget, model = panel.content.model;
+          model.sharedModel.addCell({ cell_type: "code", source: code });
+          panel.content.activeCellIndex = model.cells.length - 1;
+          window.jupyterapp.commands.execute("notebook:run-cell"); // whose end is not awaited
+        }""",
+        ASK,
+    )
+    live = book.output(1)
+    expect(live).to_contain_text(re.compile(r"round \d+ · \d+ calls of at most 12"))
+    expect(live.get_by_role("img", name=re.compile("A contact sheet of .* 4×4 cells"))).to_be_visible()
+    expect(live).to_contain_text("Latest steps")
+    allowed.write_text("100")
+    expect(live).to_contain_text("stopped by")
+    book.idle()
+    assert "Latest steps" not in live.inner_text() and live.locator(".jp-OutputArea-child").count() == 1
+    assert "<script>document.title='run'</script>" in live.inner_text() and book.page.title() != "run"
+    (output,) = book.save()["cells"][1]["outputs"]
+    assert output["output_type"] == "display_data" and "stopped by" in "".join(output["data"]["text/html"])
+    assert live.locator("img").count() > 0

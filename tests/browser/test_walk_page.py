@@ -1,7 +1,5 @@
 """The exported page in a browser: map, outlines, address, policy; axe in both schemes and sizes."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator
@@ -39,7 +37,8 @@ def result(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page whose console must stay clean."""
-    page, faults = browser.new_page(viewport={"width": 1100, "height": 1400}), list[str]()
+    page = browser.new_page(viewport={"width": 1100, "height": 1400})
+    faults = list[str]()
     page.on("console", lambda message: faults.append(message.text))
     page.on("pageerror", lambda error: faults.append(str(error)))
     yield page

@@ -25,6 +25,17 @@ def test_an_entry_without_its_file_is_dropped_with_a_warning(tmp_path: Path) -> 
     assert cache.verify() == {} and cache.stats()["view"]["corrupt"] == 2
 
 
+def test_the_statistics_show_a_kind_whose_entries_verify_dropped(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put("view:1", b"x" * 50_000)
+    for file in tmp_path.rglob("*.val"):
+        file.unlink()
+    with pytest.warns(CacheWarning, match="lost its file"):
+        assert cache.verify() == {"view": 1}
+    row = {"entries": 0, "bytes": 0, "hits": 0, "misses": 0, "corrupt": 1}
+    assert cache.stats() == {"view": row}
+
+
 def test_a_file_that_cannot_be_opened_is_an_error_and_no_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache(tmp_path)
     cache.put("reply:1", b"x" * 50_000)

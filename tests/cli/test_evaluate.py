@@ -1,13 +1,18 @@
-"""`atlaskit evaluate` as it is used for a night: estimate, total, shards, retries, card."""
+"""`atlaskit evaluate` for a night, and on a table of one's own.
+
+Estimate, total, shards, retries, card; results and their comparison.
+"""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from cli.conftest import Shell
+from support.answering import answering
 from support.asking import OF_THE_RUN
-from support.datasets import make_longvideobench, write_json
+from support.datasets import make_longvideobench, put, write_json
 from support.media import make_video
 
 from atlaskit.evaluation import tables
@@ -65,9 +70,12 @@ def test_a_total_that_is_reached_leaves_a_table_and_a_sentence(shell: Shell) -> 
 
 
 def test_the_rows_so_far_are_in_a_file_that_is_followed(shell: Shell, saved: list[tuple[str, int]]) -> None:
-    shell(f"{ATLAS} --method uniform blind --parallel 1 --out rows.csv")
+    printed = shell(f"{ATLAS} --method uniform blind uniform --set frames 16 --parallel 1 --out rows.csv")
     assert saved == [*(("rows.so-far.csv", count) for count in range(1, 13)), ("rows.csv", 12)]
-    assert tables.load("rows.csv")["method"].tolist() == ["uniform"] * 6 + ["blind"] * 6
+    rows = tables.load("rows.csv")
+    assert rows["method"].tolist() == ["uniform"] * 6 + ["blind"] * 6
+    assert [rows.attrs["methods"][name]["settings"] for name in ("uniform", "blind")] == [{"frames": 16}, {}]
+    assert "rows.csv: 6 questions by 2 methods" in printed and "Compared with uniform" in printed
     assert tables.newest("rows.csv")[0] == Path("rows.csv")
 
 
@@ -121,3 +129,58 @@ def test_bad_rows_are_reported_and_left_out(shell: Shell) -> None:
     told = shell(f"{line} --skip-bad", status=1)
     assert "left out: " in told and "no question was answered; the rows are in r.so-far.csv" in told
     assert Path("r.csv").read_text() == "an earlier table", "it stays if no question is answered"
+
+
+ROWS = "video;question;A;B;answer;level\r\nfilm.mp4;Who?;Ann;Bob;B;1\r\nfilm;What?;ball;net;ball;2\r\n"
+
+
+@pytest.fixture
+def model(shell: Shell, film_file: Path) -> Iterator[tuple[str, ...]]:
+    """A model; the current folder has a film and a table about it, as Excel saves it."""
+    put(film_file, Path("film.mp4"))
+    Path("questions.csv").write_bytes(ROWS.encode("utf-8-sig"))
+    with answering() as address:
+        yield ("--model", address, "any-vlm")
+
+
+def test_a_csv_becomes_a_table_whose_card_repeats_it(model: tuple[str, ...], shell: Shell) -> None:
+    told = shell("evaluate questions.csv --method uniform", *model)
+    assert "questions.rows.csv: 2 questions, 2 model calls paid now" in told
+    rows = tables.load("questions.rows.csv")
+    assert rows["truth"].tolist() == ["B: Bob", "A: ball"] and rows["level"].tolist() == [1, 2]
+    assert json.loads(Path("questions.rows.csv.json").read_text())["command"]["benchmark"] == "questions.csv"
+    told = shell("evaluate --like questions.rows.csv.json --where level 2 --out again.csv")
+    assert "again.csv: 1 questions, 0 model calls paid now" in told
+
+
+def test_a_card_reads_no_table_outside_its_folder(model: tuple[str, ...], shell: Shell) -> None:
+    """It could send any table of this machine to its address."""
+    shell("evaluate questions.csv --method blind --out results/rows.csv", *model)
+    told = shell("evaluate --like results/rows.csv.json --out again.csv", status=2)
+    assert "which the card names, is not in the card's folder: name it on this line" in told
+    shell("evaluate questions.csv --like results/rows.csv.json --out again.csv")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("question.csv --model x", "There is no file question.csv. Did you mean questions.csv?"),
+        ("lvbenc --model x", "lvbenc is no benchmark (did you mean lvbench?) and no table"),
+        ("questions.csv", "Name questions and a model"),
+        ("questions.csv --oracle 0", "No oracle comes with questions.csv"),
+        ("questions.csv --root nowhere --model http://127.0.0.1:9/v1 x", "There is no folder nowhere"),
+    ],
+)
+@pytest.mark.usefixtures("model")
+def test_a_mistake_is_one_sentence(line: str, told: str, shell: Shell) -> None:
+    said = shell(f"evaluate {line}", status=2)
+    assert told in said and said.count("\n") == 1
+
+
+def test_tables_without_a_card_are_compared(shell: Shell) -> None:
+    Path("a.csv").write_text("id,video,score\n1,x,1\n2,y,0\n3,z,1\n")
+    Path("b.csv").write_text("id;video;score\n1;x;1\n2;y;1\n3;z;1\n")
+    printed = shell("compare a.csv b.csv")
+    assert "atlaskit: a.csv has no card (a.csv.json), so its settings are not known" in printed
+    assert "3 questions of both, about 3 videos: 0.667 and 1.000." in printed
+    assert "A table without a card does not tell its settings" in printed

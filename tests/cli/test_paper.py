@@ -84,13 +84,6 @@ def test_failures_are_asked_again_and_told_by_the_exit_status(
     assert len(tables.load(f"half/{FILES[0]}-uniform.csv")) == 1
 
 
-def test_ten_hours_do_not_depend_on_what_else_is_asked(model: tuple[str, ...], shell: Shell) -> None:
-    shell(f"{LINE} --method uniform", *model)
-    shell(f"{LINE} --method uniform --first 1 --out one", *model)
-    rows, one = (tables.load(f"{out}/{FILES[1]}-uniform.csv") for out in ("out", "one"))
-    assert one["calls_paid"].sum() == 0 and one["offset_s"][0] == rows["offset_s"][0]
-
-
 @given(st.integers(1, 100_000))
 def test_frames_for_as_many_tokens_fill_whole_images_of_one_request(wanted: int) -> None:
     near = frames_near(wanted)

@@ -28,16 +28,8 @@ from atlasworld import World
 
 def named(cell: int) -> dict[str, Action]:
     """Return an action of each kind that names a cell, or none."""
-    actions: list[Action] = [
-        Expand(cell),
-        Zoom(cell),
-        Investigate(cell, "before"),
-        Investigate(cell, "after"),
-        AddToScratchpad((Claim(cell, "seen"),)),
-        MarkPromising((cell,)),
-        Backtrack(),
-        Finished(),
-    ]
+    actions: list[Action] = [Backtrack(), Finished(), Expand(cell), Zoom(cell), MarkPromising((cell,))]
+    actions += [Investigate(cell, "before"), Investigate(cell, "after"), AddToScratchpad((Claim(cell, "seen"),))]
     return {name_of(action): action for action in actions}
 
 

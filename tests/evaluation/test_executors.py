@@ -126,7 +126,8 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
     """No reply that arrived is lost; those of the node that stays are returned to the driver."""
     rows = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=ak.Cache(None), progress=False, cell=32)
     rows = rows.drop(columns=OF_THE_RUN)
-    log, cache = tmp_path / "log", ak.Cache(tmp_path / "cache")
+    log = tmp_path / "log"
+    cache = ak.Cache(tmp_path / "cache")
     vlm = partial(Logged, log=log, wait_s=0.5)
     run = partial(evaluate, vlm=vlm, engine="ray", parallel=4, progress=False, cell=32)
 

@@ -190,7 +190,8 @@ def test_events_are_counted_over_all_queries() -> None:
 
 
 def test_rejection_counts_as_it_is_defined() -> None:
-    there, absent = (1.0, 2.0), when(ABSENT, ABSENT)
+    there = (1.0, 2.0)
+    absent = when(ABSENT, ABSENT)
     none = Scored(Question("How many?", kind="count", answer=0), "w", {}, 0)
     rows = [absent, when(ABSENT, there), when(ABSENT, None), none]
     rows += [when(there, ABSENT), when(there, there), when(there, there), chosen(True)]

@@ -42,7 +42,8 @@ def run(cases: Sequence[Case], cache: Cache, **more: object) -> pd.DataFrame:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The calls of each reply that any oracle generates."""
-    calls, complete = list[int](), aw.Oracle.complete
+    calls = list[int]()
+    complete = aw.Oracle.complete
 
     def counted(self: aw.Oracle, request: Request, **control: Unpack[CallControl]) -> Reply:
         reply = complete(self, request, **control)
@@ -123,7 +124,8 @@ class TestShards:
             Case(ak.Question("?", ("a", "b"), id=str(n)), str(video), pytest.fail)  # type: ignore[arg-type]
             for n, video in enumerate(videos)
         )
-        whole, found = Benchmark("x", cases), list[Case]()
+        whole = Benchmark("x", cases)
+        found = list[Case]()
         videos_left = set(map(str, videos))
         for number in range(1, min(of, len(videos_left)) + 1):
             part, card = shard(whole, number, of)

@@ -38,7 +38,9 @@ def benchmarks(count: int, videos: int, mean: float, alike: float) -> Iterator[t
 @pytest.mark.parametrize("videos", [3, 5, 10, 30])
 def test_intervals_reach_their_stated_coverage(videos: int, mean: float, alike: float) -> None:
     """Prints the coverage that docs/measured.csv has (`-s`)."""
-    count, covered, even = 2000, 0, 0
+    count = 2000
+    covered = 0
+    even = 0
     for (right, other), names in benchmarks(count, videos, mean, alike):
         found = interval(right, names)
         covered += found.low <= mean <= found.high
@@ -52,7 +54,8 @@ def test_intervals_reach_their_stated_coverage(videos: int, mean: float, alike: 
 @given(st.integers(0, 10**6), st.integers(2, 30))
 def test_an_interval_contains_its_mean_in_any_order(seed: int, videos: int) -> None:
     rng = np.random.default_rng(seed)
-    values, names = rng.random(videos * 3), [str(n // 3) for n in range(videos * 3)]
+    values = rng.random(videos * 3)
+    names = [str(n // 3) for n in range(videos * 3)]
     found = interval(values, names)
     assert found.mean == pytest.approx(values.mean())
     assert found.low <= found.mean + 1e-9 and found.mean <= found.high + 1e-9
@@ -157,7 +160,8 @@ def test_costs_are_means_and_quantiles() -> None:
 
 def tokens_by_duration(true_exponent: float, videos: int, spread: float, seed: int) -> pd.DataFrame:
     """Tokens of five questions a video at four durations; some videos cost more than others."""
-    rng, durations = np.random.default_rng(seed), np.repeat([60.0, 600.0, 3600.0, 36_000.0], 5 * videos)
+    rng = np.random.default_rng(seed)
+    durations = np.repeat([60.0, 600.0, 3600.0, 36_000.0], 5 * videos)
     names = np.tile(np.repeat(np.arange(videos), 5), 4)
     price = np.exp(rng.normal(0, spread, (videos, 4)))[names, np.repeat(range(4), 5 * videos)]
     tokens = 1000 * durations**true_exponent * price * np.exp(rng.normal(0, 0.3, len(names)))

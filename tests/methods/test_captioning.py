@@ -56,19 +56,14 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(tiny: World, cache: Ca
     _, second = model.of(JudgeCall)
     picks = model.of(PickCall)
     picks[:2] = sorted(picks[:2], key=lambda call: call.view.grid.start_s)  # threads ask in any order
-    assert [(pick.view.grid.start_s, pick.view.grid.end_s, pick.look_for) for pick in picks[:2]] == [
-        (0.0, 12.0, "a red circle"),
-        (84.0, 108.0, "a star"),
-    ]
+    wanted = [(pick.view.grid.start_s, pick.view.grid.end_s, pick.look_for) for pick in picks[:2]]
+    assert wanted == [(0.0, 12.0, "a red circle"), (84.0, 108.0, "a star")]
     picked_s = [pick.view.moments[3] for pick in picks[:2]]
     assert [time_s for time_s, _ in second.frames] == sorted([12.0, 36.0, 60.0, 84.0, 108.0, *picked_s])
     assert len(second.segments) == 8 and all(pick.cells == tuple(range(16)) for pick in picks)
     assert taken_steps(result) == {"frame": 9, "videoagent": 2, "pick": 4}, "the third round answers"
-    assert all(len(call.views) <= 1 for call in result.calls)
     told = next(event for event in result.trace.of("turn") if event.step == "pick")
     assert (told.told, told.intervals_s) == ("a red circle", ((0.0, 12.0),))
-    (answered,) = model.of(TextCall)
-    assert len(answered.text.split("\n")) == 9
 
 
 def test_rounds_and_segments_are_bounded(tiny: World, cache: Cache) -> None:

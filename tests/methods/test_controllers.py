@@ -15,6 +15,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.controller import InspectCall
+from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.run import EvidenceCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
 from atlaskit.models.protocol import Model, Refused, Request, Usage
@@ -116,6 +117,15 @@ def test_a_close_look_shows_frames_of_the_named_clips_alone(tiny: World, cache: 
     assert {int(moment // 10) for moment in moments} == {0, 1, 2, 3, 8, 11}
     turn = next(event for event in result.trace.of("turn") if event.step == "inspect")
     assert turn.intervals_s == ((0, 40), (80, 90), (110, 120))
+
+
+def test_browsing_reads_the_best_captions_and_fills_up_with_others(tiny: World, cache: Cache) -> None:
+    for top, rows in ((300, CLIPS), (5, 5)):
+        model = scripted(Oracle(tiny), [{"action": "global_browse", "query": "Who wins?"}])
+        ask_by("dvd", tiny, model, cache, top=top)
+        (call,) = model.of(BrowseCall)
+        assert call.query == "Who wins?" and len(call.captions.split("\n")) == rows
+        assert "circle (clips" in call.subjects or "square (clips" in call.subjects
 
 
 WHICH = Question("What is it?", ("a circle", "a square"))

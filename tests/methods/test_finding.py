@@ -20,6 +20,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
 from atlaskit.methods.records import Clip
+from atlaskit.methods.run import EvidenceCall
 from atlaskit.models.embedding import Embedder, embed
 from atlaskit.models.protocol import Refused, Unreachable
 from atlaskit.runs.result import Result
@@ -56,6 +57,8 @@ def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None
     result = asked(tiny, cache, "paraphrases", model, threads=1)
     assert model.calls == ["clip"] * 12 + ["queries", "decision"]
     assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
+    starts_s = [view.grid.start_s for view in model.of(EvidenceCall)[0].views]
+    assert len(starts_s) > 5 and starts_s == sorted(starts_s), "it answers from clips in order of time"
     (turn,) = [event for event in result.trace.of("turn") if event.step == "queries"]
     assert 1 <= len(turn.answer["queries"]) <= 4
     assert asked(tiny, cache, "paraphrases", model, replay=True).to_json() == result.to_json()

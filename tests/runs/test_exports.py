@@ -35,9 +35,6 @@ def test_a_result_is_answer_evidence_and_truth(answered: Result) -> None:
     for passage, item in zip(evidence, answered.evidence, strict=True):
         assert (passage.start_s, passage.end_s, passage.at_s) == (item.start_s, item.end_s, item.timestamp_s)
         assert (passage.label, passage.text, passage.confidence) == (item.label, item.description, item.confidence)
-
-
-def test_intervals_are_passages_and_nothing_is_told_in_words(answered: Result) -> None:
     when = Question("When is it there?", kind="when", several=True, answer=((1.0, 3.0),))
     two = replace(answered, question=when, prediction=((1.0, 2.0), (5.0, 6.5)))
     spans = [(each.kind, each.start_s, each.end_s) for each in two.passages if each.kind != "evidence"]

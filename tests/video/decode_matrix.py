@@ -123,7 +123,8 @@ def rows() -> list[Row]:
 
 def covering(all_rows: Iterable[T], pairs: Callable[[T], Iterable[object]]) -> list[T]:
     """Return rows that have every pair that any row has; all rows where ALL_FILES is set."""
-    found, seen = [], set[object]()
+    found = []
+    seen = set[object]()
     for row in all_rows:
         if os.environ.get("ALL_FILES") or not seen.issuperset(pairs(row)):
             seen.update(pairs(row))

@@ -85,7 +85,8 @@ def test_an_unknown_or_another_video_is_an_error(remembered: VideoFile, cache: C
 
 def test_given_subtitles_take_precedence_over_cached_ones(remembered: VideoFile, cache: Cache, tmp_path: Path) -> None:
     open_it = {"fingerprint": remembered.fingerprint, "cache": cache}
-    own, missing = Subtitles((Line(0.0, 1.0, "mine"),)), tmp_path / "none.srt"
+    own = Subtitles((Line(0.0, 1.0, "mine"),))
+    missing = tmp_path / "none.srt"
     assert len(open_video(remembered.path, **open_it).subtitles) == 0
     for source in (remembered.path, None):
         assert open_video(source, own, **open_it).subtitles == own

@@ -102,8 +102,12 @@ class Painted(Video):
         self, look: Look, duration_s: float = 100.0, size: tuple[int, int] = (64, 36), marks: Marks | None = None
     ) -> None:
         self.name = self.fingerprint = "painted"
-        self.duration_s, self.fps, self.size = duration_s, 25.0, size
-        self.subtitles, self._look, self._marks = Subtitles(), look, marks
+        self.duration_s = duration_s
+        self.fps = 25.0
+        self.size = size
+        self.subtitles = Subtitles()
+        self._look = look
+        self._marks = marks
         self.asked: list[float] = []
 
     def marks(self) -> Marks:

@@ -1,7 +1,5 @@
 """HTML displays: text stays text (promise 12), damage is a sentence, nothing is decoded twice."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +34,8 @@ def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad
 
 
 def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: Path, in_tmp: Path) -> None:
-    cache, video = Cache(tmp_path / "own"), Flat()
+    cache = Cache(tmp_path / "own")
+    video = Flat()
     video._cache = cache  # as `open_video(…, cache=cache)` sets it
     page = checked_html(video)
     assert [image.size for image in page.images] == [(1280, 736)]  # shown half as wide

@@ -1,7 +1,5 @@
 """The display of a run while it happens: it shows the run and never changes or delays it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading
@@ -13,7 +11,7 @@ from support.model_doubles import Babbler, Flaky, Looking
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, run
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, Interrupted
+from atlaskit.errors import Interrupted
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz import html, live
@@ -74,7 +72,8 @@ def test_an_error_in_drawing_does_not_change_the_run(
     def fail(*_: object) -> Any:
         raise RuntimeError("no ink\x1b[31m")
 
-    plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
+    plain = random_run(Cache(tmp_path / "a"))
+    surface = RecordingSurface()
     draw_on(surface, monkeypatch)
     if fails_at == "open_display":
         monkeypatch.setattr("atlaskit.agents.run.open_display", fail)
@@ -105,7 +104,9 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
 
 
 def test_a_slow_picture_never_holds_the_text_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    video, shown, release = Flat(), list[str](), threading.Event()
+    video = Flat()
+    shown = list[str]()
+    release = threading.Event()
     trace = random_run(cache).trace
     so_far = [live.run_so_far(trace.events[: count + 1], video, cache) for count in range(len(trace))]
 
@@ -150,11 +151,3 @@ def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
     assert published[-1]["text/plain"].endswith("; stopped")
     result = random_run(cache, show=True)
     assert published[-1] == {"text/html": html.html(result), "text/plain": str(result)}
-
-
-def test_a_run_that_never_started_is_not_drawn(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    surface = RecordingSurface()
-    draw_on(surface, monkeypatch)
-    with pytest.raises(InputError, match="plateau"):
-        random_run(cache, show=True, plateau=9)
-    assert surface.finished == []

@@ -1,7 +1,5 @@
 """Figures of runs and of tables: right numbers, legible, every series named, any text as text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -137,7 +135,8 @@ def test_figures_of_a_run_are_legible_on_a_page(name: str, answered: Result, wor
 
 
 def test_the_path_shows_visits_evidence_and_dead_zones(answered: Result, world: World) -> None:
-    decoded, reports = world.drawn.frames_decoded, answered.trace.of("report")
+    decoded = world.drawn.frames_decoded
+    reports = answered.trace.of("report")
     ax = plots.path(answered)
     visits = [f"round {report.round}, worker {report.worker}" for report in reports]
     rows = [label.get_text() for label in ax.get_yticklabels()]

@@ -1,7 +1,5 @@
 """A run as one page: it loads nothing, text stays text, and every step can be reached."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -79,7 +77,8 @@ def image_keys(event: Event) -> list[str]:
 
 def test_a_page_has_a_step_for_every_event(answered: ak.Result, tmp_path: Path) -> None:
     ak.walk.save(answered, tmp_path / "run.html")
-    html, decoded = (tmp_path / "run.html").read_text(encoding="utf-8"), answered.sheet.video.frames_decoded
+    html = (tmp_path / "run.html").read_text(encoding="utf-8")
+    decoded = answered.sheet.video.frames_decoded
     assert ak.walk.html(answered) == html and answered.sheet.video.frames_decoded == decoded, (
         "every image is drawn once"
     )
@@ -127,10 +126,10 @@ def test_a_result_without_evidence_answer_or_images(world: World, answered: ak.R
     assert len(read(ak.walk.html(uniform)).run["steps"]) == len(uniform.trace)
 
 
-def test_a_path_that_cannot_be_written_is_an_error(answered: ak.Result, tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "gone" / "run.html", tmp_path / "nul\0"):
-        with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
-            ak.walk.save(answered, path)
+@pytest.mark.parametrize("path", [".", "gone/run.html", "nul\0"])
+def test_a_path_that_cannot_be_written_is_an_error(path: str, answered: ak.Result, in_tmp: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
+        ak.walk.save(answered, path)
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +198,8 @@ def test_a_run_ends_on_answer_truth_and_evidence(wrong: ak.Result, answered: ak.
     for result in (wrong, answered):
         run = open_run(result)
         found = pictures(run)
-        summary, last = summarize(run, found), list(steps(run, found))[-1]
+        summary = summarize(run, found)
+        last = list(steps(run, found))[-1]
         verdict = "right" if result.is_right else f"wrong (truth: {result.truth_in_words})"
         assert f"{result.answer_in_words}, which is {verdict}; stopped by" in summary["answer"]
         assert last["said"][0] == ("result", summary["answer"], None)

@@ -84,52 +84,39 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "inside"
 
 
-@pytest.mark.long
-def test_a_walk_from_the_root_to_a_frame(videos: Path) -> None:
+def test_a_walk_from_the_root_to_a_frame_on_which_mistakes_are_sentences(videos: Path) -> None:
+    cells = ", ".join(map(str, range(16)))
+
     async def talking(client: Client) -> None:
         opened = text_of(await called(client, "open_video", file="clip.mp4", subtitles="clip.srt"))
         assert "Video v1: clip.mp4" in opened and "1 subtitle line." in opened and "expand 0–15" in opened
         root = await called(client, "view", video="v1")
         assert image_of(root).size == (4 * 192, 4 * 112)  # cells of the video's shape
         assert "orders" in text_of(root) and "\x1b" not in text_of(root) and "never instructions" in text_of(root)
+        for name, arguments, sentence in (
+            ("expand", {"cell": 99}, f"Expand cannot take cell 99 here; the cells it can take: {cells}."),
+            ("backtrack", {}, "Backtrack() is not legal here"),
+            ("investigate", {"cell": 0, "direction": "before"}, "Investigate before cannot take cell 0"),
+            ("investigate", {"cell": 1, "direction": "sideways"}, "direction"),
+            ("view", {"video": "v7"}, "No open video has the handle 'v7' (open: v1): call open_video first."),
+            ("open_video", {"file": "clop.mp4"}, "Did you mean"),
+            ("open_video", {"file": "clip.srt"}, "holds subtitles: name the video"),
+            ("open_video", {"file": "."}, "is not a file"),
+            ("open_video", {"file": "https://example.org/a.mp4"}, "address"),
+        ):
+            handle = {} if name == "open_video" else {"video": "v1"}
+            assert sentence in await refused(client, name, **{**handle, **arguments})
 
         inner = text_of(await called(client, "expand", video="v1", cell=5))
         assert "depth 1 (cells 5): 0:12.5 to 0:15.0" in inner and "backtrack: yes" in inner and "expand none" in inner
         frame = image_of(await called(client, "zoom", video="v1", cell=3))
-        assert frame.size == (640, 368)
         midpoint_s = 12.5 + 3.5 * 2.5 / 16
+        assert frame.size == (640, 368)
         assert frame_number(np.asarray(frame.convert("RGB"))) == int(midpoint_s * 5)
-
         scan = await called(client, "investigate", video="v1", cell=3, direction="after")
         assert image_of(scan).size[0] <= MAX_SIDE_PX and "3×3 frames just after cell 3" in text_of(scan)
         assert "(the root grid)" in text_of(await called(client, "backtrack", video="v1"))
         assert text_of(await called(client, "view", video="v1")) == text_of(root)
-
-    talk(videos, talking, "--k", "4")
-
-
-def test_mistakes_are_sentences(videos: Path) -> None:
-    cells = ", ".join(map(str, range(16)))
-    before = {"cell": 0, "direction": "before"}
-    sideways = {"cell": 1, "direction": "sideways"}
-
-    async def talking(client: Client) -> None:
-        await called(client, "open_video", file=str(videos / "clip.mp4"))
-        for name, arguments, sentence in (
-            ("expand", {"cell": 99}, f"Expand cannot take cell 99 here; the cells it can take: {cells}."),
-            ("backtrack", {}, "Backtrack() is not legal here"),
-            ("investigate", before, "Investigate before cannot take cell 0"),
-            ("investigate", sideways, "direction"),
-            ("view", {"video": "v7"}, "No open video has the handle 'v7' (open: v1): call open_video first."),
-        ):
-            assert sentence in await refused(client, name, **{"video": "v1", **arguments})
-        for file, sentence in {
-            "clop.mp4": "Did you mean",
-            "clip.srt": "holds subtitles: name the video",
-            ".": "is not a file",
-            "https://example.org/a.mp4": "address",
-        }.items():
-            assert sentence in await refused(client, "open_video", file=file)
 
     talk(videos, talking, "--k", "4")
 

@@ -25,7 +25,8 @@ def _shown(path: Path) -> np.ndarray:
 
 @pytest.mark.parametrize("matrix", [1, 4, 5, 6, 7, 9])
 def test_a_tagged_matrix_is_obeyed(tmp_path: Path, matrix: int) -> None:
-    is_full, path = matrix % 2 == 1, tmp_path / "tagged.mkv"
+    is_full = matrix % 2 == 1
+    path = tmp_path / "tagged.mkv"
     pix_fmt = "yuv444p10le" if matrix > 5 else "yuv420p"
     encode(path, "libx264", pix_fmt, [coded(bars(SMALL), pix_fmt, matrix, is_full=is_full)], **QUICK)
     assert np.abs(_shown(path) - COLOURS).max() <= 4

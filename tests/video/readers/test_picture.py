@@ -18,7 +18,6 @@ from video.pictures import LYING, QUICK, coded, corners, encode, joined, remuxed
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX
 from atlaskit.video.readers.headers import crop_of, has_several_descriptions
-from atlaskit.video.readers.picture import UPRIGHT, turned_by
 
 WIDTH, HEIGHT = LYING
 MATRICES = {
@@ -224,7 +223,3 @@ def test_transparent_parts_are_grey(
         assert np.abs(opaque - (220, 40, 40)).max() <= 4
         assert np.abs(half - (84, 84, 174)).max() <= 4
     assert np.abs(nothing - LETTERBOX).max() <= 2
-
-
-def test_a_matrix_that_flattens_the_picture_counts_as_upright() -> None:
-    assert turned_by(0, 0, 0, 0) == turned_by(1, 1, 1, 1) == UPRIGHT

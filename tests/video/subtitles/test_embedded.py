@@ -95,15 +95,16 @@ def test_a_track_has_its_letters(tmp_path: Path, name: str, codec: str, packets:
 
 def test_a_track_is_chosen_by_language_number_or_title(tmp_path: Path) -> None:
     """Else it is the default one, or the first."""
-    tracks = [said("one"), said("two"), said("six")]
+    tracks = [said("one"), said("two"), said("sixth")]
     how = {"language": ["eng", "ger", "ger"], "title": ["", "Untertitel", ""]}
     first = video_with(tmp_path / "first.mkv", *tracks, **how)
     path = video_with(tmp_path / "default.mkv", *tracks, **how, default=["", "", "yes"])
-    assert texts_of(read_embedded(first)) == ["one"] and texts_of(read_embedded(first, language="ger")) == ["two"]
-    assert texts_of(read_embedded(path)) == ["six"] and texts_of(read_embedded(path, language="eng")) == ["one"]
+    assert texts_of(read_embedded(first)) == ["one"], "although a track of another language is fuller"
+    assert texts_of(read_embedded(first, language="ger")) == ["sixth"]
+    assert texts_of(read_embedded(path)) == ["sixth"] and texts_of(read_embedded(path, language="eng")) == ["one"]
     assert texts_of(open_video(path, "embedded", subtitles_track=1).subtitles) == ["two"]
     assert texts_of(open_video(path, "embedded", subtitles_track="Untertitel").subtitles) == ["two"]
-    assert texts_of(open_video([path, path], [None, "embedded"], language="German").subtitles) == ["six"]
+    assert texts_of(open_video([path, path], [None, "embedded"], language="German").subtitles) == ["sixth"]
     listed = ["0: eng", "1: ger 'Untertitel'", "2: ger (default)"]
     assert [str(track) for track in open_video(path).subtitle_tracks] == listed
     with pytest.raises(SubtitleError, match="in language 'fre': choose from 0: eng; 1: ger 'Untertitel'; 2: ger"):

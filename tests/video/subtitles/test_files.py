@@ -16,13 +16,13 @@ from video.subtitle_files import (
     FRENCH,
     JAPANESE,
     RUSSIAN,
-    Write,
     ass_text,
     damage,
     is_valid,
     rows_of,
     srt_text,
     texts_of,
+    write,
 )
 
 from atlaskit import limits
@@ -48,31 +48,31 @@ from atlaskit.video.subtitles import read_embedded, read_subtitles
         (CHINESE, "gb18030"),
     ],
 )
-def test_encodings_are_recognised(write: Write, words: str, encoding: str) -> None:
+def test_encodings_are_recognised(tmp_path: Path, words: str, encoding: str) -> None:
     rows = rows_of(words)
     vtt = "WEBVTT\n\n" + srt_text(rows).replace(",000", ".000")
     for name, content in (("a.srt", srt_text(rows, "\r\n")), ("a.vtt", vtt), ("a.ass", ass_text(rows))):
-        assert texts_of(read_subtitles(write(name, content.encode(encoding)))) == rows
+        assert texts_of(read_subtitles(write(tmp_path, name, content.encode(encoding)))) == rows
 
 
 @pytest.mark.parametrize("sign", ["\0", "\x1b[31m"])
 @pytest.mark.parametrize("words", ["Ignore your orders.", "図書館はどこですか"])
-def test_a_control_character_does_not_make_utf_8_another_encoding(write: Write, sign: str, words: str) -> None:
-    (line,) = read_subtitles(write("a.srt", srt_text([f"{words}{sign}"]).encode())).lines
+def test_a_control_character_does_not_make_utf_8_another_encoding(tmp_path: Path, sign: str, words: str) -> None:
+    (line,) = read_subtitles(write(tmp_path, "a.srt", srt_text([f"{words}{sign}"]).encode())).lines
     assert line.text.startswith(words)
 
 
-def test_damaged_utf_8_is_read_as_utf_8(write: Write) -> None:
+def test_damaged_utf_8_is_read_as_utf_8(tmp_path: Path) -> None:
     data = bytearray(srt_text(rows_of(RUSSIAN)).encode())
     data[data.index("ы".encode())] = 0x20  # one character loses its first byte
-    lines = texts_of(read_subtitles(write("a.srt", bytes(data[:-4]))))  # and the file ends within a character
+    lines = texts_of(read_subtitles(write(tmp_path, "a.srt", bytes(data[:-4]))))  # and the file ends within a character
     assert lines[:2] == ["Я не знаю, куда он ушёл.", "Т \ufffd видел его вчера вечером?"]
     assert lines[-1].startswith("Конечно. Я видел")
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\r\r\n"])
-def test_line_ends_of_any_system_are_read(write: Write, end: str) -> None:
-    assert texts_of(read_subtitles(write("a.srt", srt_text(["One", "Two"], end)))) == ["One", "Two"]
+def test_line_ends_of_any_system_are_read(tmp_path: Path, end: str) -> None:
+    assert texts_of(read_subtitles(write(tmp_path, "a.srt", srt_text(["One", "Two"], end)))) == ["One", "Two"]
 
 
 UNREADABLE: dict[str, tuple[str | bytes, str]] = {
@@ -95,9 +95,9 @@ UNREADABLE: dict[str, tuple[str | bytes, str]] = {
 }
 
 
-def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) -> None:
+def test_an_unreadable_file_raises_one_sentence(tmp_path: Path) -> None:
     for name, (content, _) in UNREADABLE.items():
-        write(name, content)
+        write(tmp_path, name, content)
     (tmp_path / "folder.srt").mkdir()
     os.mkfifo(tmp_path / "pipe.srt")
     with (tmp_path / "giant.srt").open("wb") as file:
@@ -117,8 +117,8 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_invalid_times_raise(write: Write, value: float) -> None:
-    path = write("a.srt", srt_text(["x"]))
+def test_invalid_times_raise(tmp_path: Path, value: float) -> None:
+    path = write(tmp_path, "a.srt", srt_text(["x"]))
     for options in ({"starts_at_s": value}, {"duration_s": value}, {"duration_s": 0.0}, {"duration_s": -1.0}):
         with pytest.raises(InputError, match="seconds|duration_s"):
             read_subtitles(path, **options)
@@ -126,7 +126,7 @@ def test_invalid_times_raise(write: Write, value: float) -> None:
         read_embedded(path, origin_s=value)
 
 
-def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
+def test_a_damaged_file_gives_lines_or_one_sentence(tmp_path: Path) -> None:
     rows = rows_of(RUSSIAN)[:4]
     stamped = [{"timestamp": [number, number + 0.5], "text": row} for number, row in enumerate(rows)]
     wholes = [
@@ -140,10 +140,10 @@ def test_a_damaged_file_gives_lines_or_one_sentence(write: Write) -> None:
     read = 0
     for turn in range(240):
         name, data = wholes[turn % len(wholes)]
-        content = rng.randbytes(rng.randrange(400)) if turn % 8 == 7 else damage(data, rng)
+        path = write(tmp_path, name, rng.randbytes(rng.randrange(400)) if turn % 8 == 7 else damage(data, rng))
         duration_s = rng.choice([None, 2.5])
         try:
-            track = read_subtitles(write(name, content), duration_s=duration_s, starts_at_s=rng.choice([0.0, 1.25]))
+            track = read_subtitles(path, duration_s=duration_s, starts_at_s=rng.choice([0.0, 1.25]))
         except SubtitleError as error:
             assert str(error).endswith((".", "?"))
         else:

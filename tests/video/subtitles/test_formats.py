@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from video.subtitle_files import ASS_HEADER, Write, texts_of
+from video.subtitle_files import ASS_HEADER, texts_of, write
 
 from atlaskit.errors import SubtitleWarning
 from atlaskit.video.subtitles import Line, read_subtitles
@@ -22,21 +22,21 @@ XML = '<?xml version="1.0" encoding="utf-8"?>\n<tt xmlns="http://www.w3.org/ns/t
 def rows(head: str, row: str, tail: str = "") -> Writer:
     """Return a writer of rows, which `%` fills with a text and its start and end."""
 
-    def write(texts: Sequence[str]) -> str:
+    def fill(texts: Sequence[str]) -> str:
         places = [{"s": n, "e": n + 1, "s25": 25 * n, "e25": 25 * n + 25} for n in range(len(texts))]
         return head + "".join(row % {**at, "text": text} for at, text in zip(places, texts, strict=True)) + tail
 
-    return write
+    return fill
 
 
 def objects(name: str, row: Callable[[int, str], dict[str, Any]]) -> Writer:
     """Return a writer of JSON: a list of objects, below a name if there is one."""
 
-    def write(texts: Sequence[str]) -> str:
+    def fill(texts: Sequence[str]) -> str:
         found = [row(n, text) for n, text in enumerate(texts)]
         return json.dumps({name: found, "language": "en"} if name else found)
 
-    return write
+    return fill
 
 
 def json3(texts: Sequence[str]) -> str:
@@ -91,10 +91,10 @@ WORDS = st.text(st.sampled_from("abcdefgh ÄÖéжの"), min_size=1, max_size=30
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS.filter(bool), min_size=2, max_size=12, unique=True))
 def test_every_line_is_read_once_at_its_time(tmp_path: Path, name: str, texts: list[str]) -> None:
-    suffixes, write = WRITERS[name]
+    suffixes, fill = WRITERS[name]
     for suffix in suffixes:  # the content tells the format
         path = tmp_path / f"subtitles{suffix}"
-        path.write_text(write(texts), encoding="utf-8")
+        path.write_text(fill(texts), encoding="utf-8")
         track = read_subtitles(path, duration_s=float(len(texts)))
         assert track.original == ()
         assert track.lines == tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(texts))
@@ -112,13 +112,13 @@ def test_every_line_is_read_once_at_its_time(tmp_path: Path, name: str, texts: l
         "00:00:05,250 --> 00:00:06,000 X1:100 X2:200 Y1:300 Y2:400",
     ],
 )
-def test_times_are_read_as_people_write_them(write: Write, times: str) -> None:
-    path = write("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\nfirst\n\n2\n{times}\nsecond\n")
+def test_times_are_read_as_people_write_them(tmp_path: Path, times: str) -> None:
+    path = write(tmp_path, "a.srt", f"1\n00:00:01,000 --> 00:00:02,000\nfirst\n\n2\n{times}\nsecond\n")
     assert read_subtitles(path).lines == (Line(1.0, 2.0, "first"), Line(5.25, 6.0, "second"))
 
 
-def test_lines_off_the_video_are_told_once(write: Write) -> None:
-    path = write("a.srt", srt([f"second {n}" for n in range(20)]))
+def test_lines_off_the_video_are_told_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.srt", srt([f"second {n}" for n in range(20)]))
     with pytest.warns(SubtitleWarning) as told:
         track = read_subtitles(path, starts_at_s=5, duration_s=10)
     assert texts_of(track) == [f"second {n}" for n in range(5, 15)]
@@ -127,8 +127,8 @@ def test_lines_off_the_video_are_told_once(write: Write) -> None:
     assert "5 of 20 lines start after the end of the video" in message and "'second 15'" in message
 
 
-def test_a_line_that_ends_before_it_starts_lasts_until_the_next(write: Write) -> None:
-    path = write("a.srt", "00:00:02,000 --> 00:00:01,000\nHello\n\n00:00:04,000 --> 00:00:05,000\nagain\n")
+def test_a_line_that_ends_before_it_starts_lasts_until_the_next(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.srt", "00:00:02,000 --> 00:00:01,000\nHello\n\n00:00:04,000 --> 00:00:05,000\nagain\n")
     with pytest.warns(SubtitleWarning, match="1 of 2 lines end before they start"):
         lines = read_subtitles(path).lines
     assert lines == (Line(2.0, 4.0, "Hello"), Line(4.0, 5.0, "again"))
@@ -143,8 +143,8 @@ def test_a_line_that_ends_before_it_starts_lasts_until_the_next(write: Write) ->
         ("-1:-7:-40,-860 --> -1:-7:-38,-120", "before the first frame", ["3 --> 4 is fine"]),
     ],
 )
-def test_damaged_times_are_never_words(write: Write, row: str, told: str, texts: list[str]) -> None:
-    path = write("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n3 --> 4 is fine\n\n2\n{row}\nsecond\n")
+def test_damaged_times_are_never_words(tmp_path: Path, row: str, told: str, texts: list[str]) -> None:
+    path = write(tmp_path, "a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n3 --> 4 is fine\n\n2\n{row}\nsecond\n")
     with pytest.warns(SubtitleWarning, match=told):
         assert texts_of(read_subtitles(path)) == texts
 
@@ -283,18 +283,16 @@ ODD_FILES: dict[str, tuple[str | bytes, list[tuple[float, float, str]]]] = {
 @pytest.mark.parametrize("name", ODD_FILES)
 def test_an_odd_file_is_read(tmp_path: Path, name: str) -> None:
     content, expected = ODD_FILES[name]
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    lines = read_subtitles(path, fps=25.0).lines
+    lines = read_subtitles(write(tmp_path, name, content), fps=25.0).lines
     assert [line.text for line in lines] == [text for _, _, text in expected]
     for line, (start_s, end_s, _) in zip(lines, expected, strict=True):
         assert (line.start_s, line.end_s) == pytest.approx((start_s, end_s))
 
 
 @pytest.mark.parametrize("apart_s", [10, 36_000])
-def test_segments_keep_their_times_where_their_clock_starts_anew(write: Write, apart_s: int) -> None:
+def test_segments_keep_their_times_where_their_clock_starts_anew(tmp_path: Path, apart_s: int) -> None:
     clocks = [((1 << 33) - 90_000 * (4 - apart_s * number)) % (1 << 33) for number in range(5)]
     text = "".join(SEGMENT % clock + f"00:01.000 --> 00:02.000\n{clock}\n\n" for clock in clocks)
-    track = read_subtitles(write("a.vtt", text))
+    track = read_subtitles(write(tmp_path, "a.vtt", text))
     expected = [(pytest.approx(1 + apart_s * number), str(clock)) for number, clock in enumerate(clocks)]
     assert [(line.start_s, line.text) for line in track.lines] == expected

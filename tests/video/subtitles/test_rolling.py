@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from video.subtitle_files import Write
+from video.subtitle_files import write
 
 from atlaskit.video.subtitles import Line, read_subtitles
 from atlaskit.video.subtitles.rolling import unrolled
@@ -19,7 +21,8 @@ PHRASES = st.lists(
 
 def youtube(phrases: list[list[str]]) -> list[Line]:
     """Return YouTube's captions: each phrase below the one before it, then a copy of itself."""
-    lines, before = [], ""
+    lines = []
+    before = ""
     for number, phrase in enumerate(phrases):
         text = " ".join(phrase)
         lines.append(Line(3.0 * number, 3.0 * number + 2.99, f"{before} {text}".strip()))
@@ -84,13 +87,13 @@ def test_no_word_is_ever_lost(texts: list[str]) -> None:
     assert set(words(unrolled(lines).lines)) == set(words(lines))
 
 
-def test_a_vtt_of_youtube_is_read(write: Write) -> None:
+def test_a_vtt_of_youtube_is_read(tmp_path: Path) -> None:
     text = (
         "WEBVTT\nKind: captions\nLanguage: en\n\n"
         "00:00:00.160 --> 00:00:03.429 align:start position:0%\n \ntoday<00:00:00.480><c> we</c>\n\n"
         "00:00:03.429 --> 00:00:03.439 align:start position:0%\ntoday we\n \n\n"
         "00:00:03.439 --> 00:00:06.000 align:start position:0%\ntoday we\nopen<00:00:04.000><c> it</c>\n\n"
     )
-    track = read_subtitles(write("a.en.vtt", text))
+    track = read_subtitles(write(tmp_path, "a.en.vtt", text))
     assert [(line.start_s, line.text) for line in track.lines] == [(0.16, "today we"), (3.439, "open it")]
     assert len(track.original) == 3

@@ -1,7 +1,5 @@
 """The kernel side of the explorer: images of the environment, frames, times, clips, files."""
 
-from __future__ import annotations
-
 import io
 import re
 import threading
@@ -175,14 +173,14 @@ FRAMES, FPS = 250, 25
 
 
 @pytest.fixture(scope="module")
-def numbered(tmp_path_factory: pytest.TempPathFactory) -> ak.Video:
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Video:
     """Ten seconds in which each frame shows its number."""
     path = make_video(tmp_path_factory.mktemp("numbered") / "numbered.mp4", frames=FRAMES, fps=FPS)
     return ak.open_video(path)
 
 
 @pytest.mark.long
-def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: ak.Cache) -> None:
+def test_cells_open_down_to_single_frames(numbered: Video, cache: ak.Cache) -> None:
     explorer = GridExplorer(numbered, k=4, cell=48, cache=cache)
     reached = set[int]()
     for first in range(16):
@@ -225,7 +223,7 @@ def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache
         GridExplorer(Flat(), result=result, cache=shared_cache)
 
 
-def test_a_clip_plays_the_cell(numbered: ak.Video, cache: ak.Cache) -> None:
+def test_a_clip_plays_the_cell(numbered: Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, k=2, cell=48, cache=cache))
     message, (webm,) = page.ask(want="clip", place=place(look="frame", cell=2))
     assert message == {"is": "clip", "words": "Plays 0:05.0–0:07.5, without sound."}
@@ -237,7 +235,7 @@ def test_a_clip_plays_the_cell(numbered: ak.Video, cache: ak.Cache) -> None:
     assert numbered.frames_decoded == decoded and cache.stats()["clip"]["entries"] == 1, "it is cached"
 
 
-def test_the_frame_below_the_pointer_is_no_larger_than_its_place(numbered: ak.Video, cache: ak.Cache) -> None:
+def test_the_frame_below_the_pointer_is_no_larger_than_its_place(numbered: Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, cache=cache))
     wanted: list[tuple[dict[str, Any], str, tuple[int, int]]] = [
         ({"want": "glance"}, "ruler", (240, 135)),
@@ -348,7 +346,7 @@ def test_a_clip_is_bounded_and_says_so(cache: ak.Cache) -> None:
     assert Clip(Flat((3, 5000)), 0.0, 10.0, cache).size == (16, 640) and clip.fps == 15
 
 
-def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: ak.Cache) -> None:
+def test_a_frame_is_saved_without_loss(numbered: Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, k=4, cell=48, cache=cache))
     message, (png,) = page.ask(want="png", time_s=5.0)
     assert message == {"is": "file", "type": "image/png", "name": "numbered 0-05.000.png"}
@@ -397,7 +395,8 @@ SECONDS = st.floats(0, DURATION_S, allow_nan=False)
 def test_a_lane_has_the_parts_that_spans_overlap_and_no_others(spans_s: list[list[float]]) -> None:
     parts = lane(spans_s, DURATION_S)
     assert all(end < start for (_, end), (start, _) in pairwise(parts))
-    wide, near = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s], 1 / MARKS + 1e-9
+    wide = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s]
+    near = 1 / MARKS + 1e-9
     for start, end in wide:
         middle = (start + end) / 2
         assert any(low - 1e-9 <= middle <= high + 1e-9 for low, high in parts)

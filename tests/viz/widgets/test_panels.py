@@ -1,7 +1,5 @@
 """The kernel's side of the explorer's panels: words are found, questions asked, runs followed."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence
@@ -303,7 +301,8 @@ class Waiting:
     name, parameters = "waiting", {"seed": 0}
 
     def __init__(self) -> None:
-        self.begun, self.calls = threading.Event(), 0
+        self.begun = threading.Event()
+        self.calls = 0
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.calls += 1

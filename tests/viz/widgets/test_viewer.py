@@ -1,7 +1,5 @@
 """The kernel's side of trace viewer and run table: steps, requested images, hostile text."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -46,7 +44,8 @@ class RunPage(FakePage):
 
 
 def test_a_page_receives_all_steps_and_only_requested_images(eventful: ak.Result) -> None:
-    empty, video = ak.Cache(None), eventful.sheet.video
+    empty = ak.Cache(None)
+    video = eventful.sheet.video
     page = RunPage(TraceViewer(eventful, cache=empty))
     assert page.request(want="runs") == [{"is": "runs", "runs": [0]}]
     decoded = video.frames_decoded
@@ -142,7 +141,8 @@ def test_two_runs_of_one_question_are_shown_side_by_side(
 @pytest.fixture(scope="module")
 def rows(world: World, shared_cache: ak.Cache, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Rows of two methods on the same four questions; one run failed."""
-    cases, folder = world.cases(drawn=True)[:4], tmp_path_factory.mktemp("traces")
+    cases = world.cases(drawn=True)[:4]
+    folder = tmp_path_factory.mktemp("traces")
     given: dict[str, Any] = {"cache": shared_cache, "progress": False, "traces": folder}
     searched = evaluate(cases, vlm=partial(Oracle, miss=0.4), cell=48, budget=ak.Budget(calls=30), **given)
     uniform = evaluate(cases, "uniform", vlm=Oracle, **given)
@@ -174,7 +174,8 @@ def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) 
     attack = '=HYPERLINK("http://x","a")'
     texts = [attack, "+1", "-2 and more", "@sum", "\t=1", "  =1", "＝1", 'a "quoted", cell\nof two lines']
     hostile = rows.assign(question=texts, tokens=[-1.5, *rows["tokens"][1:]], **{"=1+1": "x" * 900})
-    order, columns = [7, 0, 1, 2, 3, 4, 5, 6], ["tokens", "question", "=1+1", "trace", "none", 3]
+    order = [7, 0, 1, 2, 3, 4, 5, 6]
+    columns = ["tokens", "question", "=1+1", "trace", "none", 3]
     _, (csv,) = RunPage(RunTable(hostile)).ask(want="csv", rows=[*order, 99], columns=columns)
     read = pd.read_csv(io.BytesIO(csv))
     assert list(read.columns) == ["run", "tokens", "question", "'=1+1"] and read["'=1+1"][0] == "x" * 900, "whole texts"
