@@ -109,8 +109,8 @@ PROBE_TOPS = (4, 8, 12)
 DEPTHS = (0, 0, 1, 1, 2)
 """Depths to draw from for the grid that is searched."""
 LONG_DEPTHS = (0, 1, 1, 2, 2, 3)
-"""The same for the longest world, where cells at depth 3 span half a second. Scenes matter only in
-long cells near the root, and not in short cells; the examples have to show both."""
+"""The same for the longest world, where cells at depth 3 span half a second. Scenes matter near
+the root, where cells are long, but not in short cells; the examples have to show both."""
 OPENED_SHARE = 0.6
 """Share of the step examples in which cells may have been opened before."""
 ALL_OPENED = 0.15
