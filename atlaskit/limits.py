@@ -11,23 +11,23 @@ from __future__ import annotations
 ANSWER = 8_000_000
 """The body of an answer: an event stream needs some 250 bytes a token."""
 JSON = 4_000_000
-"""One text of JSON. Small objects take fifty times their text in memory."""
+"""Characters of one text of JSON. Small objects take fifty times their text in memory."""
 TEXT = 1_000_000
-"""The text that a model wrote, which is searched for the answer."""
+"""Characters of the text that a model wrote, which is searched for the answer."""
 ERROR = 1_000_000
 """The body of an error: some servers send back what they refuse."""
 WORDS = 4_000
-"""The message and the body of an error, which are searched for its cause."""
+"""The part of an error's message, and of its body, that is searched for the cause."""
 HEADER = 1_000
 """The value of a header."""
 NAME = 1_000
-"""The name of a model, in a list or a reply."""
+"""Characters of the name of a model, in a list or a reply."""
 EVENTS = 200_000
 """Events of a stream or of a run; a count."""
 READING_S = 0.05
-"""The most seconds in which to find the answer in a body, before the seconds for its bytes."""
+"""The most seconds that it takes to read a body, however short; each byte adds to them."""
 READING_S_PER_BYTE = 4e-6
-"""The most further seconds for each byte of the body."""
+"""The most seconds that a byte of the body adds."""
 
 # Video files, and text files beside them
 TEXT_FILE = 64 << 20
@@ -49,8 +49,8 @@ PIXELS = 1 << 28
 
 # Tables, datasets, traces, recordings and pages
 PARTS = 500_000
-"""Lists and objects in JSON, each of which takes up to 200 bytes of memory; a count. The subtitles
-of ten hours have 20,000 lines, and an event of a run ten parts."""
+"""Lists and objects in JSON, each of which takes up to 200 bytes of memory, or rows of a Parquet
+file; a count. The subtitles of ten hours have 20,000 lines, and an event of a run ten parts."""
 NESTING = 32
 """Levels of lists and objects in JSON."""
 NUMBER = 2.0**64
@@ -58,7 +58,7 @@ NUMBER = 2.0**64
 FILE = 128 << 20
 """A file of a run, a table or its card: ten hours with ten thousand calls are 30 MB."""
 COMMAS = 10_000
-"""Commas in a line of a CSV, since a million columns take minutes; a count."""
+"""Commas in a line of a CSV, or columns of a table, since a million take minutes; a count."""
 TABLE_ROWS = 1_000_000
 """Rows of a CSV; a count."""
 UNPACKED = 32 << 20

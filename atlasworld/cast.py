@@ -40,6 +40,7 @@ EVENT_LINES: tuple[str, ...] = (
     "The locals have a song about {object}.", "Is it just me, or is that {object}?",
     "Our guide points ahead and whispers: {object}.",
 )  # fmt: skip
+"""Templates of spoken lines about an event."""
 PLACE_LINES: dict[str, tuple[str, ...]] = {
     "snow": ("Fresh snow as far as the eye can see.", "Wrap up warm, the wind is bitter up here."),
     "desert": ("Nothing but dunes and more dunes.", "The sand shifts a little every day."),
@@ -53,13 +54,14 @@ PLACE_LINES: dict[str, tuple[str, ...]] = {
         "Every wall here throws back an echo.",
     ),
 }
+"""Spoken lines that fit one place."""
 CALM_LINES: tuple[str, ...] = (
     "Let us stay here for a little while.",
     "I could watch this view all day long.",
     "We are making good progress.",
     "Take a deep breath and enjoy it.",
 )
-"""Spoken lines that fit any place and tell of no event."""
+"""Spoken lines that fit any place and mention no event."""
 
 
 @dataclass(frozen=True)

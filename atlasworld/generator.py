@@ -58,8 +58,9 @@ def write_script(
         fps: Frames per second.
         size: Width and height of the frames, in pixels.
         cast: What the script is drawn from.
-        parts: Number of equal parts into which the script can be divided. A new scene begins at
-            each part, and no event or line crosses into another. Parts have whole frames.
+        parts: Number of equal parts into which the script can be divided. A new scene begins at the
+            start of each part, no event or line extends into a second part, and each part is a
+            whole number of frames.
 
     Raises:
         InputError: No AtlasWorld video can have this duration, frame rate or size.
@@ -96,7 +97,11 @@ def _draw_scenes(
 
 
 def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
-    """Cut `[0, frames)` into scenes of 12 to 40 s; cut a short video near its middle."""
+    """Cut `[0, frames)` into scenes of 12 to 40 s, or a short video near its middle.
+
+    Returns:
+        The frames at which scenes begin, and the end of the last scene.
+    """
     shortest = math.ceil(_SCENE_S[0] * fps)
     longest = math.floor(_SCENE_S[1] * fps)
     if frames < 2 * shortest:
@@ -116,14 +121,14 @@ def _draw_settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str
         lights.setdefault(place, []).append(light)
     for place in PLACES:
         lights[place] = rng.sample(lights[place], len(lights[place]))
-    once = list[tuple[str, str]]()
+    every_setting = list[tuple[str, str]]()
     for turn in range(len(cast.settings) // len(PLACES)):
         for place in rng.sample(PLACES, len(PLACES)):
-            once.append((place, lights[place][turn]))
-    extra = max(0, count - len(once))
+            every_setting.append((place, lights[place][turn]))
+    extra = max(0, count - len(every_setting))
     # A few settings, each in another place, recur about four times or more.
-    repeated = once[: min(len(PLACES), math.ceil(extra / 4))]
-    settings = [*once[:count], *islice(cycle(repeated), extra)]
+    repeated = every_setting[: min(len(PLACES), math.ceil(extra / 4))]
+    settings = [*every_setting[:count], *islice(cycle(repeated), extra)]
     rng.shuffle(settings)
     return _separate_places(settings)
 

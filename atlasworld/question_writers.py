@@ -1,9 +1,9 @@
-"""Writers of questions, one for each category, and for some one about what the script lacks.
+"""Writers of questions: one for each category, for some also one about what a script lacks.
 
 `Askable` holds the parts of a script that questions may name. A writer returns a question, or None
-if the script has nothing to ask about in its category. Of its choices, if it has any, the first is
-the right one, or none is if the answer is ABSENT. The texts and the order of random draws are
-frozen: the same seed must always give the same questions.
+if the script has nothing to ask about in the writer's category. The first choice of a question is
+the right one; if the answer is ABSENT, no choice is right. The texts and the order of random draws
+are frozen: the same seed must always give the same questions.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def object_in_scene(askable: Askable, rng: random.Random) -> Question | None:
         return None
     scene, events = rng.choice(askable.unique_scenes)
     event = rng.choice(events)
-    text = f"Which of these objects appears in {_the(scene)}?"
+    text = f"Which of these objects appears in {_scene_phrase(scene)}?"
     others = _other_objects(askable, set(names_of(events)), rng)
     return _draft(text, with_article(event.name), map(with_article, others), [span_of(event)])
 
@@ -116,7 +116,7 @@ def colour_in_scene(askable: Askable, rng: random.Random) -> Question | None:
     distractors = rng.sample(wrong, CHOICES - 1)
     if misleading:
         distractors = [misleading, *distractors[:-1]]
-    text = f"What colour is the {event.shape} that appears in {_the(scene)}?"
+    text = f"What colour is the {event.shape} that appears in {_scene_phrase(scene)}?"
     return _draft(
         text, event.colour, distractors, [span_of(event)], misleading=misleading is not None
     )
@@ -215,13 +215,13 @@ def when(askable: Askable, rng: random.Random) -> Question | None:
 def without_choices(askable: Askable, rng: random.Random) -> Question | None:
     """OPEN: a colour or a text on screen, without choices."""
     draft = rng.choice((colour_in_scene, text_during))(askable, rng)
-    return draft and draft.without_choices()
+    return None if draft is None else draft.without_choices()
 
 
 def tally(askable: Askable, rng: random.Random) -> Question | None:
     """TALLY: how many times an object appears, without choices."""
     draft = how_often(askable, rng)
-    return draft and draft.without_choices()
+    return None if draft is None else draft.without_choices()
 
 
 def when_never(askable: Askable, rng: random.Random) -> Question | None:
@@ -273,7 +273,7 @@ def summary(askable: Askable, rng: random.Random) -> Question | None:
     if not busy:
         return None
     scene, events = rng.choice(busy)
-    text = f"Summarise what appears in {_the(scene)}, in order."
+    text = f"Summarise what appears in {_scene_phrase(scene)}, in order."
     answer = summary_of(names_of(events))
     return Question(text, kind="summary", answer=answer, positions_s=tuple(map(span_of, events)))
 
@@ -286,6 +286,7 @@ def summary_of(names: Iterable[str]) -> str:
 def _draft(
     text: str, right: str, wrong: Iterable[str], spans: Iterable[Span], misleading: bool = False
 ) -> Question:
+    """Return a question whose first choice is the right one."""
     return Question(
         text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading
     )
@@ -299,8 +300,10 @@ def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> lis
 
 
 def _sample(pool: Sequence[str], rng: random.Random) -> list[str]:
+    """Return random items of a pool, at most as many as a question has wrong choices."""
     return rng.sample(pool, min(len(pool), CHOICES - 1))
 
 
-def _the(scene: Scene) -> str:
+def _scene_phrase(scene: Scene) -> str:
+    """Return how a question names a scene: "the snow scene at dawn"."""
     return f"the {scene.place} scene at {scene.light}"

@@ -137,9 +137,11 @@ def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, .
     rng = random.Random(f"atlasworld absent {script.seed} {seed}")
     questions: dict[str, Question] = {}
     for number in range(MAX_TRIES * count):
+        if len(questions) == count:
+            break
         category = tuple(ABSENTS)[number % len(ABSENTS)]
         draft = ABSENTS[category](askable, rng)
-        if draft is not None and draft.text not in questions and len(questions) < count:
+        if draft is not None and draft.text not in questions:
             id = f"atlasworld-{script.seed}-absent-{len(questions):03d}"
             questions[draft.text] = replace(draft, id=id, category=f"{NOT}{category}")
     return tuple(questions.values())
@@ -160,6 +162,7 @@ def is_absent(question: Question) -> bool:
 def _new_question(
     askable: Askable, category: str, rng: random.Random, known: dict[str, Question]
 ) -> Question | None:
+    """Return a question that is not known yet; None if its category is used up."""
     for _ in range(MAX_TRIES):
         draft = WRITERS[category](askable, rng)
         if draft is None:
@@ -177,13 +180,14 @@ def _shuffled(draft: Question, id: str, category: str, rng: random.Random) -> Qu
     The first choice of a draft is the right one.
     """
     order = rng.sample(range(len(draft.choices)), len(draft.choices))
+    answer = order.index(0) if draft.kind == "choice" else draft.answer
     return Question(
         draft.text,
-        tuple(draft.choices[i] for i in order),
-        draft.kind,
-        order.index(0) if draft.kind == "choice" else draft.answer,
-        id,
-        category,
-        draft.positions_s,
+        choices=tuple(draft.choices[index] for index in order),
+        kind=draft.kind,
+        answer=answer,
+        id=id,
+        category=category,
+        positions_s=draft.positions_s,
         misleading_subtitle=draft.misleading_subtitle,
     )

@@ -196,9 +196,10 @@ def paint_desert(far: Canvas, near: Canvas, air: Air) -> None:
 
 
 def _cactus(canvas: Canvas, x: float, y: float, tall: float, colour: RGB) -> None:
+    """Paint a cactus with two arms, whose foot is at (x, y)."""
     trunk = tall * 0.15
     arm = tall * 0.11
-    bars = [(x, y, tall, trunk)]
+    bars = [(x, y, tall, trunk)]  # x, foot, height and width
     for side, low, high in ((-1, 0.38, 0.34), (1, 0.5, 0.36)):
         reach = x + side * tall * 0.26
         bars.append((reach, y - low * tall, high * tall, arm))
@@ -334,7 +335,7 @@ def paint_meadow(far: Canvas, near: Canvas, air: Air) -> None:
 
 
 SPACE: dict[str, tuple[tuple[RGB, RGB, RGB], RGB, RGB, int]] = {
-    # sky from the top down, nebula, planet, stars
+    # colours of the sky from the top down, of the nebula and of the planet; number of stars
     "dawn": (((24, 14, 58), (110, 38, 98), (255, 150, 92)), (255, 120, 130), (240, 150, 110), 160),
     "noon": (((14, 44, 92), (22, 92, 140), (70, 178, 196)), (120, 226, 230), (238, 206, 150), 120),
     "night": (((6, 8, 26), (14, 14, 46), (30, 24, 74)), (96, 70, 170), (92, 108, 160), 420),
@@ -406,6 +407,7 @@ STRATA: tuple[RGB, ...] = (
     (200, 104, 66),
     (144, 62, 50),
 )
+"""Colours of the layers of stone, from the top down; they repeat."""
 
 
 def paint_canyon(far: Canvas, near: Canvas, air: Air) -> None:
@@ -423,6 +425,7 @@ def _mesas(
 ) -> None:
     """Paint flat-topped rocks with steep flanks, striped by layers of stone."""
     rough = (canvas.line(0, 1, scale) * 1.6).clip(-1, 1)
+    # Rounding makes tops flat; averaging over a few columns makes flanks steep, not upright.
     steps = np.round(rough * 1.5) / 1.5 * 0.85 + rough * 0.15
     kernel = np.ones(max(1, canvas.height // 36))
     top = base + rise * np.convolve(

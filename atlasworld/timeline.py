@@ -1,9 +1,9 @@
 """`Script`: the scenes, world events and spoken lines of a synthetic video.
 
-Pure data: the parts of a script, the rules of a valid one, and its JSON form (the manifest). How
-scripts are drawn from a seed is not known here; nor are pixels, files and questions. Every time is
-a frame time (`n / fps`), so the truth is exact: an event's object is visible on all frames of
-`[start_s, end_s)` and on no other frame.
+Pure data: the parts of a script, the rules of a valid one, and its JSON form (the manifest). This
+module does not know how scripts are drawn from a seed, nor does it know pixels, files or questions.
+Every time is a frame time (`n / fps`), so the truth is exact: an event's object is visible on all
+frames of `[start_s, end_s)` and on no other frame.
 """
 
 from __future__ import annotations
@@ -154,6 +154,7 @@ class Script:
     duration_s: float
     fps: int
     size: tuple[int, int]
+    """Width and height of the frames, in pixels."""
     scenes: tuple[Scene, ...]
     events: tuple[WorldEvent, ...]
     lines: tuple[SpokenLine, ...]
@@ -267,7 +268,7 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
 def _read(row_type: type[_Row], row: dict[str, Any]) -> _Row:
     """Build a dataclass from a JSON object with exactly its fields, each of the declared type.
 
-    A list of JSON must already be a tuple.
+    Lists of the JSON object must have been replaced by tuples.
     """
     types = {field.name: str(field.type) for field in dataclasses.fields(row_type)}
     if set(row) != set(types):
@@ -304,7 +305,10 @@ def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
 
 
 def _rules(script: Script) -> Iterator[tuple[bool, str]]:
-    """Yield each rule of a valid script: whether it is met, and the violation if it is not."""
+    """Yield each rule of a valid script: whether it is met, and the violation if it is not.
+
+    A rule may rely on the rules before it: the caller stops at the first violation.
+    """
     scenes = script.scenes
     previous_end_s = 0.0
     for scene in scenes:

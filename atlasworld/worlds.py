@@ -136,7 +136,7 @@ class World:
         for question in self.questions:
             if question.text == text:
                 return question
-        for question in (*self.several, *self.absent):
+        for question in (*self.several, *self.absent):  # written on first use
             if question.text == text:
                 return question
         raise InputError(
@@ -183,7 +183,7 @@ def _with_anomaly(world: World, count: int) -> World:
     scenes = set[str]()
     clips = list[Clip]()
     for index, (changed, clip) in enumerate(zip(scripts, world.clips, strict=True)):
-        mark = rule.common
+        mark = rule.common  # worlds whose objects share this value use the same shared clips
         if index in own:
             mark = "odd"
             for event in changed.events:

@@ -1,7 +1,7 @@
 """What others send, traces, recordings, tables and rows, is read or refused in bounded time.
 
-Each text has ten megabytes. For what an
-endpoint sends see `models/test_bounds.py`, for subtitles `video/subtitles/test_bounds.py`.
+Each text has ten megabytes. For what an endpoint sends see `models/test_bounds.py`, for subtitles
+`video/subtitles/test_bounds.py`.
 """
 
 import lzma
@@ -34,8 +34,7 @@ from atlaskit.video.subtitles import read_subtitles
 
 HUGE, MOST_S, MOST_BYTES = 10_000_000, 4.0, 200_000_000
 """Bytes of a text; what reading it may take: two seconds here, twice that elsewhere."""
-HEAD, CARD = b'{"atlaskit_trace":3}\n', b'{"columns of text":["prediction"]}'
-KEPT = {kind.name: kind for kind in KINDS.values() if kind.check is not None and not kind.is_image}
+HEAD = b'{"atlaskit_trace":3}\n'
 
 
 def filled(piece: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
@@ -54,86 +53,74 @@ TEXTS = {
 }
 
 
-def read_trace(path: Path, text: bytes) -> None:
-    path.write_bytes(HEAD + text)
-    trace_of(path)
+def as_trace(folder: Path, data: bytes) -> None:
+    (folder / "run").write_bytes(data)
+    trace_of(folder / "run")
 
 
-def read_event(path: Path, text: bytes) -> None:
-    path.write_bytes(HEAD + b'{"kind":"start","settings":' + text + b"}\n")
-    trace_of(path)
+def as_recording(folder: Path, data: bytes) -> None:
+    (folder / "run").write_bytes(lzma.compress(archive.HEADER + b"\n" + data, preset=0))
+    ak.cache.import_(folder / "run", cache=ak.Cache(None))
 
 
-def read_result(path: Path, text: bytes) -> None:
-    path.write_bytes(b'{"atlaskit_result":4,"trace":' + text + b"}")
-    trace_of(path)
-
-
-def read_recording(path: Path, text: bytes) -> None:
-    path.write_bytes(lzma.compress(archive.HEADER + b"\n" + text, preset=0))
-    ak.cache.import_(path, cache=ak.Cache(None))
-
-
-def read_entries(path: Path, text: bytes) -> None:
+def as_entries(folder: Path, data: bytes) -> None:
     """Read a recording for each kind of entry, with as much of the text as an entry may have."""
-    for kind in KEPT.values():
-        key = b'{"%s:%d:%s":' % (kind.name.encode(), kind.version, b"0" * 64)
-        read_recording(path, key + text[: limits.ENTRY - 200] + b"}\n")
+    for kind in KINDS.values():
+        if kind.check is not None and not kind.is_image:
+            key = b'{"%s:%d:%s":' % (kind.name.encode(), kind.version, b"0" * 64)
+            as_recording(folder, key + data[: limits.ENTRY - 200] + b"}\n")
 
 
-def read_table(path: Path, text: bytes) -> None:
-    path.with_name("rows.csv.json").write_bytes(CARD)
-    path.with_name("rows.csv").write_bytes(text)
-    tables.load(path.with_name("rows.csv"))
+def as_table(folder: Path, data: bytes, card: bytes = b'{"columns of text":["prediction"]}') -> None:
+    (folder / "rows.csv").write_bytes(data)
+    (folder / "rows.csv.json").write_bytes(card)
+    tables.load(folder / "rows.csv")
 
 
-def read_predictions(path: Path, text: bytes) -> None:
-    read_table(path, b"prediction\n" + text)
+def as_card(folder: Path, data: bytes) -> None:
+    as_table(folder, b"prediction\n1\n", data)
 
 
-def read_card(path: Path, text: bytes) -> None:
-    path.with_name("rows.csv").write_bytes(b"prediction\n1\n")
-    path.with_name("rows.csv.json").write_bytes(b'{"columns of text":' + text + b"}")
-    tables.load(path.with_name("rows.csv"))
-
-
-def read_subtitle_files(path: Path, text: bytes) -> None:
-    for suffix in (".srt", ".ass", ".json", ".ttml"):
-        path.with_suffix(suffix).write_bytes(text)
+def as_subtitles(folder: Path, data: bytes) -> None:
+    for name in ("a.srt", "a.ass", "a.json", "a.ttml"):
+        (folder / name).write_bytes(data)
         with warnings.catch_warnings(), suppress(AtlasError):
             warnings.simplefilter("ignore")
-            read_subtitles(path.with_suffix(suffix))
+            read_subtitles(folder / name)
 
 
-def read_dataset(path: Path, text: bytes) -> None:
-    (path.parent / "lvb_val.json").write_bytes(text)
-    DATASETS["longvideobench"].load(path.parent)
+def as_dataset(folder: Path, data: bytes) -> None:
+    (folder / "lvb_val.json").write_bytes(data)
+    DATASETS["longvideobench"].load(folder)
 
 
-READERS: dict[str, Callable[[Path, bytes], None]] = {
-    "trace": read_trace,
-    "event": read_event,
-    "result": read_result,
-    "recording": read_recording,
-    "entries": read_entries,
-    "table": read_table,
-    "predictions": read_predictions,
-    "card": read_card,
-    "subtitles": read_subtitle_files,
-    "dataset": read_dataset,
+READERS: dict[str, tuple[Callable[[Path, bytes], None], bytes, bytes]] = {
+    "trace": (as_trace, HEAD, b""),
+    "event": (as_trace, HEAD + b'{"kind":"start","settings":', b"}\n"),
+    "result": (as_trace, b'{"atlaskit_result":4,"trace":', b"}"),
+    "recording": (as_recording, b"", b""),
+    "entries": (as_entries, b"", b""),
+    "table": (as_table, b"", b""),
+    "predictions": (as_table, b"prediction\n", b""),
+    "card": (as_card, b'{"columns of text":', b"}"),
+    "subtitles": (as_subtitles, b"", b""),
+    "dataset": (as_dataset, b"", b""),
 }
+"""What reads a text, and what stands before and after it."""
+
+
+def read(reader: str, text: str, folder: Path) -> None:
+    read_as, before, after = READERS[reader]
+    try:
+        read_as(folder, before + TEXTS[text] + after)
+    except AtlasError as refused:
+        assert len(str(refused)) < 1000
 
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("reader", READERS)
 def test_ten_megabytes_are_read_or_refused_at_once(reader: str, text: str, tmp_path: Path) -> None:
-    def read() -> None:
-        try:
-            READERS[reader](tmp_path / "file", TEXTS[text])
-        except AtlasError as refused:
-            assert len(str(refused)) < 1000
-
-    check_takes(MOST_S, read)
+    check_takes(MOST_S, read, reader, text, tmp_path)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -141,8 +128,7 @@ def test_ten_megabytes_take_little_memory(reader: str, tmp_path: Path) -> None:
     for text in ("lists", "objects"):
         tracemalloc.start()
         try:
-            with suppress(AtlasError):
-                READERS[reader](tmp_path / "file", TEXTS[text])
+            read(reader, text, tmp_path)
             most = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

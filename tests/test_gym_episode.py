@@ -53,10 +53,8 @@ def test_a_turn_has_the_sheet_the_words_and_every_legal_action(world: World, sha
     ("action", "problem"),
     [
         ({"action": "fly"}, "'fly' is no action; the actions are expand, "),
-        ({}, "None is no action"),
         ({"action": "expand"}, "expand names a cell by its number; got None."),
-        ({"action": "expand", "cell": "3"}, "expand names a cell by its number; got '3'."),
-        ({"action": "zoom", "cell": True}, "got True."),
+        ({"action": "zoom", "cell": True}, "zoom names a cell by its number; got True."),
         ({"action": "expand", "cell": 9}, "Expand cannot take cell 9 here; the cells it can take: 0, 1, 2, 3."),
         ({"action": "backtrack"}, "Backtrack() is not legal here"),
         ({"action": "mark_promising", "cell": 1}, "MarkPromising cannot take cell 1 here"),
@@ -138,10 +136,7 @@ def test_the_environment_and_the_episode_have_the_same_rules(world: World, share
     env = AtlasEnv(world.drawn, of_kind(world, "choice"), k=2, cell=32, step_cost=0.01, cache=shared_cache)
     env.reset()
     episode, reward = episode_of(world, shared_cache, step_cost=0.01), 0.0
-    for kind, cell in (
-        *(("expand", 2), ("zoom", 1), ("expand", 3), ("backtrack", 0), ("backtrack", 0), ("add_to_scratchpad", 0)),
-        ("backtrack", 0),
-    ):
+    for kind, cell in (("expand", 2), ("zoom", 1), ("backtrack", 0), ("backtrack", 0), ("add_to_scratchpad", 0)):
         _, gained, *ends, info = env.step(as_action(kind, cell))
         episode.act({"action": kind, "cell": cell})
         assert (env.state, env.steps, info["illegal"]) == (episode.state, episode.steps, episode.problem)

@@ -35,7 +35,7 @@ from atlaskit.models.protocol import CallControl, Message, Reply, Request, Trans
 from atlaskit.models.serving import install
 from atlasworld import World
 
-TINY = Path(__file__).parents[1] / "tests" / "server" / "tiny_model.py"
+TINY = Path(__file__).parents[1] / "tests" / "server" / "families" / "make.py"
 IN_FLIGHT = (1, 4, 16)
 """Numbers of requests in flight."""
 REQUESTS = 48
@@ -227,12 +227,12 @@ def main() -> int:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True
+            [install.interpreter(), TINY, folder, "idefics3"], check=True, capture_output=True
         )
         world = aw.world(1, 600, size=(1280, 720), questions=8, directory=folder)
         cache = ak.Cache(f"{folder}/cache")
         distinct = distinct_requests(world, cache)
-        with ak.serve(f"{folder}/tiny") as vlm:
+        with ak.serve(f"{folder}/idefics3") as vlm:
             bench_throughput(vlm, distinct)
             bench_conversation(vlm, world, cache)
     bench_engines()

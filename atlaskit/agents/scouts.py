@@ -8,9 +8,10 @@ function of this form:
         return Hints({cell.index: Hint(0.6, "near the end") for cell in grid.cells[-3:]})
 
 A scout returns hints: which cells of a grid to look at first, and why. They must depend only on the
-sight (the scout's inputs) and the grid. Hints are never evidence: they go into prompts, and rank
-the regions of the root grid that the master does not score higher. Their reasons may hold untrusted
-text, such as subtitle lines, and are therefore made printable and short.
+sight (the scout's inputs) and the grid. Hints are never evidence. They go into prompts, and help
+to rank the regions of the root grid: the hint or the master's score counts, whichever is higher.
+Their reasons may hold untrusted text, such as subtitle lines, and are therefore made printable and
+short.
 """
 
 from __future__ import annotations
@@ -254,7 +255,7 @@ def standouts(values: Sequence[float], usual: Sequence[float], least: float) -> 
     scores = list[float]()
     for value in values:
         share = (value - median) / reach
-        if not math.isfinite(share):
+        if not math.isfinite(share):  # a model of images and text may return NaN
             share = 0.0
         scores.append(round(min(1.0, max(0.0, share)), 6))
     return scores
@@ -266,7 +267,7 @@ SCOUTS: dict[str, Scout] = {"words": words}
 
 @dataclass(frozen=True)
 class Survey:
-    """The hints of all scouts in one run, computed once for each grid, when first needed."""
+    """The hints of all scouts in one run, computed once for each search task and grid."""
 
     scouts: Mapping[str, Scout] = field(default_factory=dict)
     """The scouts by name; none by default."""
@@ -348,6 +349,8 @@ def _records(hints: Hints) -> Iterator[HintRecord]:
 
 def checked(name: str, hints: object, grid: Grid) -> Hints:
     """Check the hints that a scout returned; return them with printable, short reasons.
+
+    Hints with a score of 0 are left out.
 
     Raises:
         InputError: The scout did not return `Hints` about cells of the grid.

@@ -5,8 +5,8 @@ They choose from a `Frontier`, the priority queue of open regions, which applies
 A region is a grid below the root, to which one worker is sent. The frontier ranks regions by the
 scores that the master gives to root cells and by the priors that scouts give.
 
-`ak.Search(traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from
-the words of the question), or any function of this form:
+`ak.Search(traversal=)` takes a name in NAMES or a function. With "auto", the master chooses "dfs"
+or "bfs" from the words of the question; "looks" uses no strategy. A function has this form:
 
     def mine(frontier, *, workers, steps):
         return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
@@ -80,10 +80,10 @@ class Frontier:
         """Queue the grids of the root's cells, without scores."""
         self._open: dict[Grid, Region] = {}
         self._exploring: list[Grid] = []
-        self._visits: dict[Grid, Region] = {}  # as they were when they were assigned
+        self._visits: dict[Grid, Region] = {}  # regions as they were when they were assigned
         self._shown: set[Grid] = set()  # grids that workers saw
-        self._reopened: set[Grid] = set()
-        self._arrived = 0  # the next position in the queue
+        self._reopened: set[Grid] = set()  # grids that opened again after a visit was cut short
+        self._next_position = 0  # of the next region in the queue
         self._prior: Callable[[Grid], float] = lambda grid: 0.0
         for cell in cells:
             self._put(Region(cell))
@@ -159,7 +159,10 @@ class Frontier:
         return grid not in self._open and (grid in self._visits or grid in self._shown)
 
     def mark(self, grids: Iterable[Grid], found_in: Grid) -> None:
-        """Queue the cells that a worker marked, with the score of the region it explored."""
+        """Queue the cells that a worker marked in the region `found_in`, with that region's worth.
+
+        Cells that are open or were assigned before are left out.
+        """
         score = self._visits[found_in].worth
         for grid in grids:
             if grid not in self._visits and grid not in self._open:
@@ -191,10 +194,15 @@ class Frontier:
         self._exploring.append(grid)
 
     def take_back(self, grid: Grid, is_searched: bool, shown: Collection[Grid] = ()) -> None:
-        """Remove a region from those being explored, with the grids that its worker saw.
+        """Remove a region from those being explored.
 
         A region whose visit was cut short opens again, but only once. It then has half of its
-        score and comes after regions of equal priority, because it may fail again.
+        worth and comes after regions of equal priority, because it may fail again.
+
+        Args:
+            grid: The region.
+            is_searched: Whether the visit was not cut short.
+            shown: The grids that the region's worker saw.
         """
         self._exploring.remove(grid)
         self._shown |= set(shown)
@@ -202,9 +210,9 @@ class Frontier:
             self._reopened.add(grid)
             region = self._visits[grid]
             self._open[grid] = replace(
-                region, score=(region.worth or 0.0) / 2, prior=0.0, order=self._arrived
+                region, score=(region.worth or 0.0) / 2, prior=0.0, order=self._next_position
             )
-            self._arrived += 1
+            self._next_position += 1
 
     def drop(self, zones: DeadZones) -> None:
         """Remove the open regions that lie entirely in dead zones."""
@@ -213,12 +221,12 @@ class Frontier:
                 del self._open[grid]
 
     def _put(self, region: Region) -> None:
-        """Add a region to the queue; a region of the same grid is replaced, in its position."""
-        order = self._arrived
+        """Add a region to the queue, or replace the region of the same grid in its position."""
         if region.grid in self._open:
             order = self._open[region.grid].order
         else:
-            self._arrived += 1
+            order = self._next_position
+            self._next_position += 1
         self._open[region.grid] = replace(region, prior=self._prior(region.grid), order=order)
 
 
@@ -286,7 +294,7 @@ class Strategy(Protocol):
     """
 
     def __call__(self, frontier: Frontier, *, workers: int, steps: int) -> Sequence[Assignment]:
-        """Return the assignments of a round, at most `workers`; none ends the search."""
+        """Return the assignments of a round, at most `workers`; an empty list ends the search."""
 
 
 def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
@@ -336,7 +344,7 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
         levels = {region.grid.depth for region in frontier.scored}
         if not levels:
             return []
-        # The level with the fewest whole beams scanned comes next; of equal levels, the upper.
+        # The level with the fewest complete beams comes next; of two such levels, the upper one.
         level = min(levels, key=lambda depth: (visits[depth] // width, depth))
         room = width - visits[level] % width
         chosen = frontier.best(min(workers, room), lambda region: region.grid.depth == level)

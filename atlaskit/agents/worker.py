@@ -1,4 +1,4 @@
-"""`Worker`: explores one region within its allotment, and survives failed calls (paper §3.2).
+"""`Worker`: explores one region within its share of the budget (paper §3.2).
 
 A failed call costs a step, not the region: the worker goes on and keeps the evidence found so far.
 A region whose visit was cut short stays open.
@@ -54,8 +54,8 @@ class Task:
     """The worker's index within the round."""
     traversal: Traversal = "dfs"
     plateau: int = 0
-    """The visit ends after this many steps in a row that bring nothing new: no evidence, no mark,
-    no sheet that was not seen before. 0 means that there is no such limit."""
+    """The visit ends after this many steps in a row that bring nothing new: no evidence, no marked
+    cell and no sheet for the first time. 0 means that there is no such limit."""
     known_evidence: Scratchpad = Scratchpad()
     """Evidence that was found in the region before."""
 
@@ -99,10 +99,10 @@ class Visit:
 
     @property
     def searched_s(self) -> tuple[Span, ...]:
-        """Intervals in seconds that were opened or seen as finely as possible, less marked cells.
+        """Intervals in seconds that were opened or seen as finely as possible.
 
-        If the region holds no evidence, these intervals are dead. A cell that was seen but not
-        opened is not dead, since the evidence may lie between the frames.
+        Marked cells are left out. If the region holds no evidence, these intervals are dead. A cell
+        that was seen but not opened is not dead, since the evidence may lie between the frames.
         """
         opened_s = list[Span]()
         for grid in self.shown:
@@ -208,7 +208,8 @@ class Worker:
         self.failures_in_a_row += 1
         self.refusal = str(outcome) if outcome.is_final else ""
         self.is_silent = self.is_silent and not isinstance(outcome, Refused)
-        if isinstance(outcome, Refused | BadReply):  # the same messages would fail again
+        if isinstance(outcome, Refused | BadReply):
+            # The same messages would fail again, so a new conversation begins.
             self.begin = len(self.turns)
         return Failure.of("step", outcome, view=ViewRecord.of(self.observation), **self.place)
 
@@ -246,7 +247,8 @@ class Worker:
             self.state = self.atlas.act(self.state, action)
         except IllegalAction as error:
             problem = str(error)
-        after = self.observation = self.atlas.observe(self.state)
+        after = self.atlas.observe(self.state)
+        self.observation = after
         is_new = after.view.grid not in {before.view.grid, *self.shown}
         turn = Turn(
             observation=before,
@@ -277,6 +279,7 @@ class Worker:
             found=found,
             marked=tuple(grid.path for grid in marked),
             thought=step.thought,
+            # The prompt shows hints only at the beginning of a conversation.
             hints=call.hints if call.begins else (),
             **paid(reply),
         )

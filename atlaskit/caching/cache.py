@@ -247,8 +247,11 @@ class Cache:
         totals = totals_by_kind(self._store.entries())
         with _counts_lock:
             counts = {name: dict(counter) for name, counter in self._counts.items()}
+        kinds = set(totals)
+        for counter in counts.values():
+            kinds.update(counter)
         by_kind = dict[str, dict[str, int]]()
-        for kind in sorted({*totals, *counts["hits"], *counts["misses"]}):
+        for kind in sorted(kinds):
             entries, size = totals.get(kind, (0, 0))
             by_kind[kind] = {"entries": entries, "bytes": size}
             for name, counter in counts.items():

@@ -34,6 +34,7 @@ Busy = diskcache.Timeout
 FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 """Path of a value's file, relative to the folder."""
 FIND = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+"""SQL for the value of a key. In diskcache, `raw = 1` marks a key that is not a pickle."""
 SCHEMA = {
     *(("table", name) for name in ("Settings", "Cache", "Lost")),
     *(("trigger", f"Settings_{name}") for name in ("count_insert", "count_delete")),
@@ -77,7 +78,8 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
         self._reader = sqlite3.connect(
             path, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
-        self.find("")  # SQLite opens the file at the first read, when it may already be deleted
+        # Read once now: SQLite opens the file at the first read, and later it may be deleted.
+        self.find("")
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute an SQL statement; return its rows."""
@@ -98,7 +100,7 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
         if not rows:
             return None
         with suppress(FileNotFoundError):
-            return self._disk.fetch(*rows[0], False)
+            return self._disk.fetch(*rows[0], read=False)
         return None
 
 
@@ -252,24 +254,24 @@ class Store:
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries. They are read in batches, so that writers never wait for long."""
-        last = 0
+        last_rowid = 0
         while True:
             with self._cache_errors("read"):
                 rows = self._rows.query(
                     f"SELECT rowid, key, CAST(store_time AS REAL), {SIZE} FROM Cache"
                     " WHERE rowid > ? AND raw = 1 ORDER BY rowid LIMIT 1000",
-                    (last,),
+                    (last_rowid,),
                 )
             if not rows:
                 return
-            last = rows[-1][0]
+            last_rowid = rows[-1][0]
             yield from (
                 Entry(str(key), float(stored_s or 0), int(size or 0))
                 for _, key, stored_s, size in rows
             )
 
     def remove_foreign(self) -> int:
-        """Remove orphaned files, and rows whose keys are pickles, unread; return how many."""
+        """Remove orphaned files, and rows with pickled keys, unloaded; return their number."""
         with self._cache_errors("written"), self._rows.transact():
             self._rows.query("DELETE FROM Cache WHERE NOT (raw = 1 AND TYPEOF(key) = 'text')")
             ((count,),) = self._rows.query("SELECT CHANGES()")
@@ -323,7 +325,7 @@ class Store:
 
 
 def _identity(database: Path) -> tuple[int, int]:
-    """Return the device and inode of a file, which tell it from a later one; zeros for none."""
+    """Return a file's device and inode, which differ if it is replaced; zeros if there is none."""
     try:
         status = database.stat()
     except FileNotFoundError:

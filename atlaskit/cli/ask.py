@@ -124,6 +124,7 @@ def _add_answer_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_subtitle_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say where the subtitles come from."""
     group.add_argument("--subtitles", metavar="FILE", help=SUBTITLES_HELP)
     add_transcribe_option(group)
     group.add_argument(
@@ -190,7 +191,7 @@ def _add_each_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reply_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is taken from the cache, and from earlier runs."""
+    """Add the options about cached replies and earlier runs."""
     group = parser.add_argument_group("earlier replies")
     exclusive = group.add_mutually_exclusive_group()
     exclusive.add_argument(

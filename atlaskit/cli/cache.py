@@ -20,7 +20,7 @@ from atlaskit.video.file import COPIES, copies_folder
 DAY_S = 86400.0
 MEGABYTE = 1e6
 NO_ENTRY = "rows and files that are not entries"
-"""Printed in place of the kind ""."""
+"""Printed for the kind "", which counts them."""
 EXAMPLES = """examples:
   atlaskit cache
   atlaskit cache stats
@@ -171,12 +171,12 @@ def _stats(options: argparse.Namespace) -> int:
     if copies:
         megabytes = sum(size for _, size in copies) / MEGABYTE
         print(f"{COPIES:<10}{len(copies):>10}{megabytes:>10.2f}")
-    _print_what_is_lost(cache)
+    _print_losses(cache)
     return 0
 
 
-def _print_what_is_lost(cache: Cache) -> None:
-    """Print the sizes of what costs calls and of what is drawn again, and where notes are."""
+def _print_losses(cache: Cache) -> None:
+    """Print what the loss of the cache would cost, in calls and in drawing, and where notes are."""
     from atlaskit.viz.widgets.explorer.notes import notes_folder  # loads the widgets
 
     paid = Counter[str]()
@@ -212,16 +212,17 @@ def _prune(options: argparse.Namespace) -> int:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
         chosen = options.kind or [name for name, kind in kinds().items() if kind.is_image]
+        older_than_s = DAY_S * (options.older_than or 0.0)
         to_bytes = None
         if options.to is not None:
             to_bytes = round(MEGABYTE * options.to)
         removed = cache.prune(
             kinds=set(chosen) - {COPIES},
-            older_than_s=DAY_S * (options.older_than or 0.0),
+            older_than_s=older_than_s,
             to_bytes=to_bytes,
         )
         if COPIES in chosen:
-            removed |= _prune_copies(cache, DAY_S * (options.older_than or 0.0), to_bytes)
+            removed |= _prune_copies(cache, older_than_s, to_bytes)
     for kind, (number, size) in removed.items():
         print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} removed ({size / MEGABYTE:.2f} MB)")
     if not removed:
@@ -287,7 +288,7 @@ def _open(directory: Path) -> Cache:
     return Cache(directory)
 
 
-def _print_counts(what: str, counts: Mapping[str, int]) -> None:
-    """Print the number of entries of each kind, and what was done with them, such as "packed"."""
+def _print_counts(outcome: str, counts: Mapping[str, int]) -> None:
+    """Print the number of entries of each kind, and an outcome, such as "packed"."""
     for kind, number in sorted(counts.items()):
-        print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} {what}")
+        print(f"{number:>8} {printable(kind, 40) or NO_ENTRY} {outcome}")

@@ -172,7 +172,7 @@ def _explore(options: argparse.Namespace) -> int:
         vlm = as_model(spec, cache, keep=True)
     if isinstance(vlm, Server) and options.yes:
         vlm.agree = lambda _: None  # without --yes, the page asks
-    if options.notes is not None:
+    if options.notes is not None:  # kept on disk, where each tab's explorer finds them
         GridExplorer(video, cache=cache).open_notes(options.notes)
     with server_notice(vlm):
         return _serve(

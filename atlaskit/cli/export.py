@@ -98,7 +98,7 @@ def add_export_options(
 
 
 def check_export(options: argparse.Namespace, path: Path | None) -> None:
-    """Raise InputError for options that do not go together, before anything is paid."""
+    """Raise InputError for options that do not fit together, before a call costs anything."""
     if path is not None:
         check(path, options.recorded_at)
     elif options.clips or options.recorded_at:
@@ -140,7 +140,7 @@ def _export(options: argparse.Namespace) -> int:
 def _passages(
     path: Path, video: Video | None, recorded_at: str | None, traces: Path | None
 ) -> list[Any]:
-    """Return what a file holds: a table of `evaluate`, a result's passages, or other passages."""
+    """Return the contents of a file, for `export`: a table of `evaluate`, or passages."""
     if path.suffix.lower() in TABLES and path.with_name(f"{path.name}.json").exists():
         rows = tables.load(path)
         # A run that a table names must lie in its folder: `own_trace` raises if it does not.

@@ -51,16 +51,35 @@ LISTS = tuple(each.name for each in fields(Search) if isinstance(each.default, t
 OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
 """The options of a model's client on which replies depend."""
 ON_CARD = (
-    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
-    *("method", "settings", "prices", "model", *OF_MODEL, "oracle", "confuse"),
-    *("calls", "tokens", "usd", "seconds", "search", *OF_SEARCH),
+    "benchmark",
+    "root",
+    "where",
+    "no_subtitles",
+    "load",
+    "hours",
+    "seed",
+    "first",
+    "skip_bad",
+    "method",
+    "settings",
+    "prices",
+    "model",
+    *OF_MODEL,
+    "oracle",
+    "confuse",
+    "calls",
+    "tokens",
+    "usd",
+    "seconds",
+    "search",
+    *OF_SEARCH,
 )
 """The options on which scores depend; a card holds them."""
 NO_SETTINGS = ("command ", "settings ", "run ", "columns of text")
-"""Names on a card that begin so are left out by `compare`: facts of the run, and the options as
+"""Beginnings of names on a card that `compare` leaves out: facts of the run, and the options as
 they were typed, which the settings in full repeat."""
 IN_FULL = "settings in full "
-"""Names of the settings in full begin so; `compare` shows these."""
+"""Beginning of the names of the settings in full, which `compare` shows."""
 MOST_CHARS = 60
 """The most characters of a setting's value that a comparison shows."""
 
@@ -117,7 +136,7 @@ def rows_of(
         cases: The questions.
         out: The table that is written when all is done.
         name: The name of the method.
-        spending: The limits of all questions together, and what they have taken.
+        spending: The limits of all questions together, and what has been spent of them.
         found: Tables of other methods, which belong to the same table.
         earlier: The table whose failed questions are asked again; its other rows stay.
 
@@ -231,6 +250,7 @@ class _Command(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
+    # The fields are only checked. Their defaults, for options that a card lacks, are not used.
     benchmark: Word = ""
     root: Word = ""
     where: list[Annotated[list[Word], Field(min_length=2)]] = []
@@ -363,7 +383,8 @@ def _check_choice(name: str, values: Sequence[Any], choices: Iterable[Any]) -> N
 def of_card(options: argparse.Namespace) -> ModelSpec | None:
     """Return the model of a command with `--like`; print its address if only the card names it.
 
-    No key goes to an address that only a card names, not even the usual one.
+    An address that only a card names gets no key, not even that of OPENAI_API_KEY, unless
+    --key-env names one.
 
     Raises:
         InputError: The card's model is more than an address and a name.

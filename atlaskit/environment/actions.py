@@ -1,8 +1,8 @@
 """The actions of the MDP (paper §3.1), and `ACTIONS`, the table of their properties.
 
 An action names cells by index, never times, so an agent cannot select what it cannot see. All code
-that lists, parses, describes or offers actions reads this table. Their effects are in
-`mdp.EFFECTS`. A new action is a class and a row here, and an effect there.
+that lists, parses, describes or offers actions reads this table. The effects of the actions are in
+`mdp.EFFECTS`. A new action needs a class and a row here, and an effect there.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ class ActionKind:
     help: str
     """Its purpose, for prompts."""
     past: str
-    """Past-tense summary of the action, shown to the model in later views. The first cell that it
-    names gives {start}, {end} and {moment}; {last} is the end of the view, {count} the number of
-    cells, and {kept} the claims."""
+    """Past-tense summary of the action, shown to the model in later views. {start}, {end} and
+    {moment} are times of the first cell that the action names, {last} is the end of the view,
+    {count} the number of cells, and {kept} the claims."""
     phrase: str
     """Present-tense summary with the {cells} it names, for displays."""
     verb: str
@@ -163,12 +163,14 @@ class ActionKind:
 
     def make(self, named: Sequence[Any] = ()) -> Action:
         """Return the action that names these cells or claims."""
-        values: tuple[Any, ...] = (tuple(named),)
-        if self.takes == "cell":
-            values = tuple(named[:1])
-        elif self.takes == "nothing":
-            values = ()
-        return self.type(*values, **self.given)
+        arguments: tuple[Any, ...]
+        if self.takes == "nothing":
+            arguments = ()
+        elif self.takes == "cell":
+            arguments = tuple(named[:1])
+        else:  # the cells or claims are one argument
+            arguments = (tuple(named),)
+        return self.type(*arguments, **self.given)
 
     def is_of(self, action: Any) -> bool:
         """Return whether an action is of this kind."""
@@ -276,7 +278,9 @@ def name_of(action: Action) -> str:
 
 def word_of(name: str) -> str:
     """Return the word by which a model chooses a kind: its name without fixed arguments."""
-    return name.removesuffix("_".join(["", *ACTIONS[name].given.values()]))
+    for argument in ACTIONS[name].given.values():
+        name = name.removesuffix(f"_{argument}")
+    return name
 
 
 def cells_of(action: Any) -> tuple[int, ...]:

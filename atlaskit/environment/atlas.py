@@ -1,4 +1,4 @@
-"""`Atlas`: runs the Markov decision process on one video and returns an `Observation` a step."""
+"""`Atlas`: runs the Markov decision process on one video; each step returns an `Observation`."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Sampling, Video
 
 Cells = Literal["compact", "full"]
-"""How the text beside a view describes cells: only facts that the view lacks, or each cell as in
-the paper."""
+"""How the text beside a view describes cells: "compact" gives only facts that the view does not
+show, "full" describes each cell as in the paper."""
 
 EVEN_S = 5.0
-"""Step in seconds up to which the sheet of a stretch shows frames at even steps, whatever the
-sampling. So fine a sheet serves to find where an event begins, or to prove that no event lasts as
-long as a step. For both, no gap may be longer than the step."""
+"""A sheet of a stretch whose step is at most this many seconds shows the frames at the midpoints of
+its cells, whatever the sampling. So fine a sheet serves to find where an event begins, or to prove
+that no event lasts as long as a step. For both, no gap between frames may exceed the step."""
 SHEET_PX = 2560
 """Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 
@@ -122,7 +122,7 @@ def _looking_at(state: State, view: View) -> LazyImage | None:
         grid=state.scan,
         look=look,
         dead=dead_cells(state.scan, state.dead_zones),
-        first=view.grid.size if look.ruled else 0,
+        first=view.grid.size if look.ruled else 0,  # continue the numbers of the view's cells
     )
 
 
@@ -284,9 +284,9 @@ class Atlas:
         Args:
             start_s: Start of the stretch in seconds.
             end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
-                grid, and widened if it is shorter than the sheet's cells of `finest_s` each.
-            step_s: The longest allowed step; the grid has no more cells than this step requires. 0
-                means as many cells as possible.
+                grid, and widened if its cells would be shorter than `finest_s`.
+            step_s: The longest allowed step in seconds; the grid has no more cells than this step
+                requires. 0 means as many cells as possible.
         """
         finest_s = self.finest_s
         root = self.root
@@ -353,8 +353,8 @@ class Atlas:
             cell: Width and height of a frame in pixels, like the atlas's `cell`. None means the
                 size of the atlas's cells; if the atlas is ruled, it means the size of the video's
                 frames, up to SHEET_PX for all columns together.
-            most: The most items on the sheet, None for MAX_SHEET_ITEMS. Of more items, it shows
-                the most confident.
+            most: The most items on the sheet; None means MAX_SHEET_ITEMS. If there are more, the
+                most confident are shown.
         """
         if scratchpad is None:
             scratchpad = self.state.scratchpad

@@ -101,8 +101,9 @@ class Grid:
     path: tuple[int, ...] = ()
     """Indices of the cells that were expanded, from the root grid down to this one."""
     shift: Shift = ()
-    """(depth, number): this grid and all below it are moved later by so many half cells of the grid
-    of that depth, or earlier if the number is negative. () means not at all. See `over`."""
+    """(depth, number): the grid at this depth of the path, and all grids below it, are moved later
+    by this number of its half cells, or earlier if the number is negative. () means that nothing is
+    moved. See `over`."""
     edges: tuple[float, ...] = ()
     """The K² + 1 boundaries of the root grid's cells in seconds, if the cells are not equally long:
     in a collection of films, each cell begins with a film. () means equal lengths. Below the root,
@@ -200,14 +201,15 @@ class Grid:
         Only for a grid below the root that is not yet moved. It is moved by an odd number of half
         cells, so its midpoints lie between those of the grids of its depth.
         """
-        # Grids begin at `first` and at most at `latest`, in half cells from the tree's start.
-        first = 2 * self._first_cell_number
-        latest = 2 * self.size ** (self._depth_in_tree + 1) - 2 * self.size
+        # The starts of this grid and of the last one of its depth, in half cells of the tree.
+        start = 2 * self._first_cell_number
+        latest_start = 2 * self.size ** (self._depth_in_tree + 1) - 2 * self.size
         twice_middle = Fraction(start_s) + Fraction(end_s) - 2 * self._origin
-        number = round(twice_middle / self._cell_span) - self.size - first
+        # The middle of a grid lies `size` half cells after its start.
+        number = round(twice_middle / self._cell_span) - self.size - start
         if number % 2 == 0:
             number += 1
-        number = min(max(number, 1 - first), latest - 1 - first)
+        number = min(max(number, 1 - start), latest_start - 1 - start)
         return replace(self, shift=(self.depth, number))
 
     def parent(self) -> Grid:
@@ -239,9 +241,10 @@ class Grid:
 
     @property
     def _tree(self) -> tuple[float, float, tuple[int, ...]]:
-        """The tree of even cells that this grid is in: start, end, and the path in it.
+        """(start_s, end_s, path): the tree of equally long cells that contains this grid.
 
-        It is the tree of the root grid, or of one of the root's cells if these are uneven.
+        It is the tree of the root grid or, below unequal root cells, the tree of one of these
+        cells. The path leads from the top of the tree to this grid.
         """
         if not (self.edges and self.path):
             return self.root_start_s, self.root_end_s, self.path
@@ -255,6 +258,7 @@ class Grid:
 
     @cached_property
     def _cell_span(self) -> Fraction:
+        """Span of one cell in seconds; of unequal cells, the longest."""
         if self.is_uneven:
             return max(Fraction(b) - Fraction(a) for a, b in pairwise(self.edges))
         start_s, end_s, path = self._tree
@@ -262,11 +266,12 @@ class Grid:
 
     @cached_property
     def _origin(self) -> Fraction:
+        """Start of the tree in seconds."""
         return Fraction(self._tree[0])
 
     @cached_property
     def _first_cell_number(self) -> int:
-        """Number of the first cell among all cells of its depth, counted from the tree's start."""
+        """Number of the grid's first cell among all cells of its depth, from the tree's start."""
         number = 0
         for index in self._tree[2]:
             number = (number + index) * self.size
@@ -329,11 +334,12 @@ def resolution_s(duration_s: float, k: int, depth: int) -> float:
     Raises:
         InputError: K is below 2, or the duration is not a positive, finite number.
     """
-    return float(Fraction(duration_s) / Grid(0.0, duration_s, k).size ** (depth + 1))
+    size = Grid(0.0, duration_s, k).size  # the grid checks K and the duration
+    return float(Fraction(duration_s) / size ** (depth + 1))
 
 
 def deepest(duration_s: float, fps: float, k: int) -> int:
-    """Return D_max = ⌈log_{K²}(T·fps)⌉, the steps that reach any single frame (paper §3.1).
+    """Return D_max = ⌈log_{K²}(T·fps)⌉, the expansions that reach any one frame (paper §3.1).
 
     Args:
         duration_s: Duration T of the video.
@@ -343,8 +349,8 @@ def deepest(duration_s: float, fps: float, k: int) -> int:
     Raises:
         InputError: K is below 2, or the duration is not a positive, finite number.
     """
+    size = Grid(0.0, duration_s, k).size  # the grid checks K and the duration
     frames = Fraction(duration_s) * Fraction(fps)
-    size = Grid(0.0, duration_s, k).size
     depth = 0
     while size**depth < frames:
         depth += 1
@@ -371,18 +377,18 @@ def sub_second_depth(duration_s: float, k: int, span_s: float = SUB_SECOND) -> i
 def regions_over(
     root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
 ) -> tuple[Grid, ...]:
-    """Return the regions that cover an interval: the deepest grids at least as long as it.
+    """Return the regions that cover an interval: the deepest grids that are at least as long.
 
-    There are one or two such grids. An interval longer than a root cell gets all cells of the root
-    grid that it overlaps.
+    One or two such grids cover it. If the interval is longer than a root cell, the regions are the
+    grids of all root cells that it overlaps.
 
     Args:
         root: The root grid.
         start_s: Start of the interval in seconds.
         end_s: End of the interval in seconds, exclusive. The interval is clipped to the root grid.
             If the end equals the start, the interval is that moment.
-        can_open: Tells whether the cells of a grid may be expanded. Within a tree of even cells, it
-            depends on the grid's depth alone.
+        can_open: Tells whether the cells of a grid may be expanded. For grids with cells of equal
+            length, the answer must depend on the grid's depth alone.
 
     Returns:
         The regions in order of time; none for an interval outside the root grid.
@@ -433,13 +439,14 @@ def unseen_over(
 ) -> tuple[Grid, ...]:
     """Return the regions over an interval that were not yet seen.
 
-    They are the regions of `regions_over`. A region that was seen is replaced by the grids of the
-    next depth that overlap the interval. If all were seen, down to the deepest, the deepest grid is
-    moved so that the interval is in its middle, and its frames lie between those that were seen.
-    An interval longer than that grid is first cut into equal parts, with one grid for each.
+    The search starts from the regions of `regions_over`. A region that was seen is replaced by the
+    grids of the next depth that overlap the interval. If all grids were seen, down to the deepest,
+    the deepest grid is moved so that the interval is in its middle, and its frames lie between
+    those that were seen. If the interval is longer than that grid, it is cut into equal parts, and
+    each part gets a moved grid.
 
     Returns:
-        The regions in order of time; none if the interval was seen as finely as can be.
+        The regions in order of time; none if the interval was seen as finely as possible.
     """
     until_s = max(end_s, math.nextafter(start_s, math.inf))  # so that a moment overlaps its cell
 

@@ -12,7 +12,6 @@ import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 from atlaskit.environment.question import Span
@@ -140,19 +139,19 @@ class Scratchpad:
 
 @dataclass(frozen=True)
 class Gap:
-    """An interval without evidence, before, between or after the items in what is searched."""
+    """A part of the searched interval without evidence: before, between or after the items."""
 
     start_s: float
     end_s: float
     """End in seconds, exclusive."""
     after: str = ""
-    """Label of the item that precedes the gap; empty at the start of what is searched."""
+    """Label of the item that precedes the gap; empty at the start of the searched interval."""
     before: str = ""
-    """Label of the item that follows the gap; empty at the end of what is searched."""
+    """Label of the item that follows the gap; empty at the end of the searched interval."""
 
 
 def gaps(scratchpad: Scratchpad, zones: DeadZones, within: Span) -> tuple[Gap, ...]:
-    """Return the gaps between evidence anchors, without dead zones, in order of time (paper §3.2).
+    """Return the gaps between items of evidence, without dead zones, in order of time (paper §3.2).
 
     Missing evidence often lies in a gap: between two events, before the first or after the last. A
     dead zone inside a gap splits it.
@@ -213,8 +212,9 @@ class DeadZones:
             first = bisect_left(intervals, start_s, key=lambda span: span[1])
             last = bisect_right(intervals, end_s, key=lambda span: span[0])
             touching = [(start_s, end_s), *intervals[first:last]]
-            latest = max(touching, key=lambda span: span[1])
-            intervals[first:last] = [(min(touching)[0], latest[1])]
+            union_start_s = min(span[0] for span in touching)
+            union_end_s = max(span[1] for span in touching)
+            intervals[first:last] = [(union_start_s, union_end_s)]
         return DeadZones(tuple(intervals))
 
     def without_all(self, spans: Iterable[Span]) -> DeadZones:
@@ -243,8 +243,10 @@ class DeadZones:
 
     def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
         """Return the parts of `[start_s, end_s)` that no dead zone covers, in order of time."""
-        edges = [start_s, *chain.from_iterable(self.within(start_s, end_s).intervals), end_s]
-        return tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
+        dead = self.within(start_s, end_s).intervals
+        open_starts = [start_s, *(b for _, b in dead)]
+        open_ends = [*(a for a, _ in dead), end_s]
+        return tuple((a, b) for a, b in zip(open_starts, open_ends, strict=True) if a < b)
 
     def contain(self, time_s: float) -> bool:
         """Return whether a time in seconds lies in a dead zone."""
@@ -304,6 +306,7 @@ class Seen:
             parts.append((a, b, step_s))
         before = self.parts[:first]
         after = self.parts[last:]
+        # The parts on both sides of the interval may join with new ones.
         changed = _joined([*before[-1:], *sorted(parts), *after[:1]])
         return Seen((*before[:-1], *changed, *after[1:]))
 

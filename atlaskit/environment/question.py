@@ -21,9 +21,9 @@ Span = tuple[float, float]
 Spans = tuple[Span, ...]
 """Several half-open intervals in seconds."""
 Answered = int | Span | Spans | str
-"""Value of an answer: the index of a choice, a count, an interval, several or none, or text."""
+"""Value of an answer: the index of a choice, a count, one interval, several or none, or a text."""
 ABSENT: Spans = ()
-"""The answer that nothing in the video fits the question. To a count, that answer is 0."""
+"""The answer that nothing in the video fits the question. The answer to a count is 0 instead."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Question:
     An answer of more than one interval makes it True."""
     may_be_absent: bool | None = field(default=None, kw_only=True)
     """Whether a model may answer that nothing in the video fits the question: ABSENT. None means
-    yes for when-questions and where ABSENT is the true answer. A count is 0 then, never ABSENT."""
+    yes for when-questions and where ABSENT is the true answer. A count is 0, never ABSENT."""
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
@@ -103,6 +103,7 @@ class Question:
         return f"<question{name}: {printable(self.text, 80)!r}, {self.kind}{choices}>"
 
     def _check_choices(self) -> None:
+        """Raise InputError unless the choices fit the kind and none is empty."""
         if self.kind != "choice" and self.choices:
             raise InputError(f"A question of kind {self.kind!r} has no choices: leave them out.")
         if self.kind == "choice" and len(self.choices) < 2:
@@ -125,7 +126,7 @@ class Question:
         return self.positions_s or spans_of(self.answer)
 
     def _settle_several(self) -> None:
-        """Set `several` and the form of the answer: intervals if it is True, an interval if not."""
+        """Set `several`; make the answer a tuple of intervals if it is True, else one interval."""
         if self.kind != "when":
             if self.several:
                 raise InputError(
@@ -321,6 +322,7 @@ def spans_of(answered: Any) -> Spans:
 
 
 def _is_interval(span: Any) -> bool:
+    """Return whether a value is (start_s, end_s), in order and finite."""
     match span:
         case (float() | int() as start_s, float() | int() as end_s):
             return bool(0 <= start_s <= end_s < math.inf)

@@ -1,7 +1,7 @@
-"""`Look`: how frames are drawn into cells; tiles: frames scaled to a cell, cached one by one.
+"""`Look`: how frames are drawn into cells. Tiles: frames scaled to a cell, cached one by one.
 
-A tile's key names the file and the time in that file, so another view with cells of the same
-size, or another playlist with the same clip, decodes nothing.
+A tile's key names the file and the time in that file. So another view with cells of the same size,
+or another playlist with the same clip, uses the cached tiles and decodes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ over the square."""
 
 Labels = Literal["none", "index", "time", "seconds"]
 """The label in the corner of a cell or above it: none, its index, or the time of its frame, as a
-clock time or in seconds. In ruled images the index stands next to the time."""
+clock time or in seconds. In ruled images (`Look.ruled`) the index stands next to the time."""
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
@@ -39,9 +39,9 @@ SHORTEST_PX = 16
 TILE_QUALITY = 95
 """JPEG quality of a tile."""
 TILE = Kind("tile", 2, lambda _, value: not value or is_jpeg(value), is_image=True)
-"""A frame in the size of a cell. Not in the key: playlist and grid, so that all share the tile."""
+"""A frame in the size of a cell. The key leaves out playlist and grid: all of them share a tile."""
 READABLE = Kind("readable", 1, lambda _, value: value in (b"0", b"1"))
-"""Whether a frame can be decoded. Not in the key: its size."""
+"""Whether a frame can be decoded. The key leaves out the size, which does not matter."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Look:
             )
 
     def key(self, size: tuple[int, int]) -> dict[str, Any]:
-        """Return the part of an image's key for this look; `size` is that of its native cells."""
+        """Return this look's part of an image's key; `size` is the (width, height) of a cell."""
         key: dict[str, Any] = {"cell": self.cell, "fit": self.fit}
         if self.fit == "native":
             key["cell"] = size
@@ -137,6 +137,7 @@ class Look:
             return self.cell, self.cell
         text_px = strips * self.strip
         gutter = self.gutter
+        # `step` is the smallest side with which the cells together fill whole patches.
         if width >= height:
             share = ((self.cell - gutter) * height / width + text_px + gutter) / self.cell
             step = self.patch // math.gcd(rows, self.patch)
@@ -193,11 +194,11 @@ def read_tiles(
         return entries
 
     images = list[Image.Image | None]()
-    is_passing = False
+    is_transient = False
     for entry in cache.remember_all(keys, decode, fits=_is_tile):
-        is_passing = is_passing or isinstance(entry, Transient)
+        is_transient = is_transient or isinstance(entry, Transient)
         images.append(letterboxed(Image.open(io.BytesIO(entry)), size) if entry else None)
-    return images, is_passing
+    return images, is_transient
 
 
 def are_readable(
@@ -215,14 +216,14 @@ def are_readable(
         keys.append(READABLE.key(video=part.fingerprint, time_us=microseconds(local_s)))
 
     def check(positions: list[int]) -> list[bytes]:
-        if all(parts[position].is_drawn for position in positions):
+        if all(parts[position].is_drawn for position in positions):  # drawing cannot fail
             return [b"1"] * len(positions)
-        asked_s = [times_s[position] for position in positions]
-        tiles, is_passing = read_tiles(video, asked_s, size, fit, cache)
+        missing_s = [times_s[position] for position in positions]
+        tiles, is_transient = read_tiles(video, missing_s, size, fit, cache)
         flags = list[bytes]()
         for tile in tiles:
             flags.append(b"1" if tile else b"0")
-        if is_passing:
+        if is_transient:
             return list(map(Transient, flags))
         return flags
 
@@ -231,7 +232,7 @@ def are_readable(
 
 
 def _is_tile(tile: bytes) -> bool:
-    """Return whether a cache entry is a tile, or empty; a foreign cache may hold anything."""
+    """Return whether a cache entry is a tile or empty; a cache from elsewhere may hold anything."""
     try:
         return not tile or max(Image.open(io.BytesIO(tile), formats=["JPEG"]).size) <= WIDEST_PX
     except (OSError, ValueError, Image.DecompressionBombError):

@@ -51,7 +51,7 @@ def estimate(
     for amount in ("calls", "tokens", "usd"):
         if amount in rows:
             of_question = rows[amount]
-            if f"video_{amount}" in rows:  # of which each question bears its share in all
+            if f"video_{amount}" in rows:  # paid once a video, and shared by all its questions
                 prepared = rows[f"video_{amount}"].fillna(0)
                 of_question = rows[amount] - prepared + prepared * videos / questions
             needed[amount] = (of_question, rows["video"])
@@ -92,24 +92,24 @@ class Spending:
 
     A finished question counts with what its replies cost when they were generated, so that the same
     evaluation, repeated from the cache, ends where it ended. A question in flight counts with the
-    calls that it pays for now. What is prepared once a video counts once.
+    calls that it pays for now. The preparation of a video counts once.
 
     What is paid is also added up in the cache, for all runs of the same evaluation, so that a total
-    holds however often it is interrupted. It is exceeded by at most the calls in flight when it is
-    reached.
+    holds however often the evaluation is interrupted. The total is exceeded by at most the calls in
+    flight when it is reached.
     """
 
-    def __init__(self, limits: Budget, cache: Cache | None = None, line: str = "") -> None:
+    def __init__(self, limits: Budget, cache: Cache | None = None, evaluation: str = "") -> None:
         """Begin to count.
 
         Args:
             limits: The limits; a `Budget()` has none.
             cache: Where the payments of all runs are added up; None counts this run alone.
-            line: What identifies the evaluation: the same in all of its runs.
+            evaluation: A text that identifies the evaluation. It is the same in all of its runs.
         """
         self.limits = limits
         self._cache = cache
-        self._key = PAID.key(line=line)
+        self._key = PAID.key(line=evaluation)
         self._started_s = now_s()
         self._done = Counter[str]()
         self._running: dict[int, Counter[str]] = {}
@@ -117,7 +117,7 @@ class Spending:
         self._lock = threading.Lock()
         self._earlier_s = self.paid.get("seconds", 0.0)
         self.was_reached = bool(self.reached)
-        """Whether earlier runs have reached a limit, so that only cached questions are finished."""
+        """Whether earlier runs had reached a limit. Then only cached questions are finished."""
 
     @property
     def paid(self) -> Counter[str]:
@@ -149,9 +149,9 @@ class Spending:
 
         Args:
             question: The number under which its calls were added.
-            total: What it needed, the preparation of its video included.
-            per_video: What that preparation took.
-            video: The fingerprint of the video, whose questions share the preparation.
+            total: Usage of the question, with the preparation of its video.
+            per_video: Usage of that preparation, which all questions about the video share.
+            video: The fingerprint of the video.
         """
         with self._lock:
             self._running.pop(question, None)
@@ -174,6 +174,7 @@ class Spending:
         return self._limit_in(spent)
 
     def _limit_in(self, spent: Counter[str]) -> str:
+        """Return the first limit that amounts have reached, in words; "" if there is none."""
         for name, limit in vars(self.limits).items():
             if name != "prices" and limit is not None and spent[name] >= limit:
                 return f"{limit:,} {name.replace('_', ' ').replace('usd', 'USD')}"
@@ -194,13 +195,13 @@ COUNTED = ("calls", "tokens")
 SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
 """Further amounts of both kinds, where the rows have them."""
 OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded", "decoding_seconds")
-"""What this execution took; little where replies and frames came from the cache."""
+"""Amounts of this execution. They are small where replies and frames came from the cache."""
 NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, "video_calls", "video_tokens"]
 """Columns without which no cost is computed."""
 
 
 def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
-    """Return what a question costs, and what is paid once for a video.
+    """Return the mean cost of a question, and that of preparing a video.
 
     The cost of a video is counted once for each method, however many questions are about it. If a
     budget ended its preparation early for some questions, the largest cost among them counts.
@@ -209,9 +210,9 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
 
     * `questions` and `videos`, how many there are;
     * `question_calls`, the mean of what is paid for each question; `video_calls`, the mean of what
-      is paid once for a video; and `calls`, the mean of a question with its share of its video,
-      which is the same for all questions of the table about it; likewise for `tokens`, and for
-      `usd` if `evaluate` got prices;
+      is paid once for a video; and `calls`, the mean of a question with its share of its video:
+      all questions about a video have equal shares; likewise for `tokens`, and for `usd` if
+      `evaluate` got prices;
     * `image_tokens`, `text_tokens` (other tokens of prompts), `cached_tokens` (those of both in the
       server's prefix cache) and `completion_tokens`, of a question with its share;
     * means of this execution: `model_seconds`, in which a server answered; `queue_seconds`, in
@@ -244,30 +245,30 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
 def cost_of(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of `costs` for the rows of one group."""
     videos = _videos(rows)
-    found: dict[str, Any] = {"questions": len(rows), "videos": len(videos)}
+    cost: dict[str, Any] = {"questions": len(rows), "videos": len(videos)}
     amounts = list(COUNTED)
     if {"usd", "video_usd"} <= set(rows.columns) and rows["usd"].notna().all():
         amounts.append("usd")
     for name in amounts:
         own = rows[name] - rows[f"video_{name}"]
         of_videos = videos[f"video_{name}"]
-        found[f"question_{name}"] = float(own.mean())
-        found[f"video_{name}"] = 0.0 if videos.empty else float(of_videos.mean())
-        found[name] = float((own.sum() + of_videos.sum()) / len(rows))
+        cost[f"question_{name}"] = float(own.mean())
+        cost[f"video_{name}"] = 0.0 if videos.empty else float(of_videos.mean())
+        cost[name] = float((own.sum() + of_videos.sum()) / len(rows))
     for name in SHARED:
         if {name, f"video_{name}"} <= set(rows.columns):
             own = rows[name] - rows[f"video_{name}"]
-            found[name] = float((own.sum() + videos[f"video_{name}"].sum()) / len(rows))
+            cost[name] = float((own.sum() + videos[f"video_{name}"].sum()) / len(rows))
     for name in (*OF_THIS_RUN, "seconds"):
         if name in rows:
-            found[name] = float(rows[name].mean())
-    return found
+            cost[name] = float(rows[name].mean())
+    return cost
 
 
 def _videos(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each video that a method was asked about, with the cost of preparing it.
 
-    A question that failed before the video was open has no fingerprint and cost the video nothing.
+    A question that failed before the video was open has no fingerprint and prepared nothing.
     """
     known = rows[(rows["fingerprint"] != "") | (rows["video_calls"] > 0)]
     keys = ["method", "video", "fingerprint"]

@@ -38,8 +38,20 @@ MODES = (
 )
 """The failure modes, in the order of the figures."""
 COLUMNS = (
-    *("who", "id", "video", "category", "mode", "question", "answered", "truth"),
-    *("unseen", "overlooked", "mistaken", "premature", "latched", "stop"),
+    "who",
+    "id",
+    "video",
+    "category",
+    "mode",
+    "question",
+    "answered",
+    "truth",
+    "unseen",
+    "overlooked",
+    "mistaken",
+    "premature",
+    "latched",
+    "stop",
 )
 """Columns of a table of failures."""
 MOST_SHOWN = 16
@@ -62,7 +74,7 @@ class Diagnosis:
     unseen: tuple[Span, ...]
     """Positions of which no agent was shown a frame."""
     overlooked: tuple[Span, ...]
-    """Positions of which an agent was shown a frame, and none became evidence."""
+    """Positions of which an agent was shown a frame, but no frame became evidence."""
     mistaken: tuple[str, ...]
     """Labels of evidence outside every position."""
     premature: bool

@@ -37,8 +37,8 @@ def ask_each(
 ) -> pd.DataFrame:
     """Ask one question of each film of a collection, and return a table with one row a film.
 
-    This is `evaluate` with a question whose true answers are not known. Run again after a stop, it
-    continues; once it is complete, the same call makes no model call.
+    This is `evaluate` with a question whose true answers are not known. After an interruption, the
+    same call continues. After completion, it makes no model calls.
 
     Args:
         films: The collection, or what `open_videos` takes.
@@ -55,13 +55,13 @@ def ask_each(
             all films together) and of `ask` (such as `search`, and `budget`, that of each film).
 
     Returns:
-        The columns of `evaluate`; `video` has the name of the film. Before them, for a
-        when-question: `start_s` and `end_s`, the first interval of the answer in seconds of the
-        film. Next, if it is known for any film: `began`, when the film's recording began.
+        The columns of `evaluate`; `video` has the name of the film. Before them stand, for a
+        question of kind "when", `start_s` and `end_s`, the first interval of the answer in seconds
+        of the film, and `began`, when the film's recording began, if that is known for any film.
 
     Raises:
         InputError: As for `evaluate` and `open_videos`.
-        EvaluationStopped: The model refuses all films alike, or the total is reached.
+        EvaluationStopped: The model refuses all questions, or the total is reached.
 
     Examples:
         >>> asked = ak.Question(question.text, question.choices)
@@ -91,13 +91,14 @@ def ask_each(
     if any(film.began for film in collection.films):
         rows.insert(0, "began", [str(film.began or "") for film in collection.films])
     if asked.kind == "when":
-        starts_s, ends_s = zip(*map(_first_span, rows["prediction"]), strict=True)
-        rows.insert(0, "end_s", list(ends_s))
-        rows.insert(0, "start_s", list(starts_s))
+        spans_s = [_first_span(prediction) for prediction in rows["prediction"]]
+        rows.insert(0, "end_s", [end_s for _, end_s in spans_s])
+        rows.insert(0, "start_s", [start_s for start_s, _ in spans_s])
     return rows
 
 
 def _itself(video: Video) -> Video:
+    """Return the video. `Case.opened` must be a function that can be pickled, unlike a lambda."""
     return video
 
 

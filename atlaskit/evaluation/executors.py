@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -67,7 +68,7 @@ def on_ray(
     """Run the cases as Ray tasks.
 
     Each node has its own cache, in `nodes/NAME` below the driver's. Replies, and all else that a
-    replay needs, are stored in the driver's cache too as they arrive, and every node looks them up
+    replay needs, are stored in the driver's cache too as they arrive, and every node finds them
     there. So neither a lost node nor a later run on another cluster repeats a call.
 
     Args:
@@ -76,7 +77,7 @@ def on_ray(
         parallel: Number of tasks at once.
         cache: The driver's cache, on disk.
         lost: Makes the row of a case that failed because its node was lost more than MAX_RETRIES
-            times; takes the case and the reason.
+            times. It takes the case and the reason.
         address: The address of the cluster to join; None for the one that this process has joined,
             or else a local one.
 
@@ -96,12 +97,12 @@ def on_ray(
         task = ray.remote(max_retries=MAX_RETRIES, scheduling_strategy="SPREAD")(_run_on_node)
         shared_job = ray.put((job, cache.is_refreshing))
         nodes = cache.directory / "nodes"
-        pending = list(enumerate(cases))[::-1]
+        pending = deque(enumerate(cases))
         running: dict[Any, int] = {}
         try:
             while pending or running:
                 while pending and len(running) < parallel:
-                    index, case = pending.pop()
+                    index, case = pending.popleft()
                     task_id = task.remote(shared_job, case, driver_cache, nodes)
                     running[task_id] = index
                 (done,), _ = ray.wait(list(running))
@@ -218,6 +219,7 @@ class _NodeCache(Cache):
 
 
 def _result(reference: Any) -> Any:
+    """Return the result of an actor's call, once it is there."""
     import ray
 
     return ray.get(reference)

@@ -176,9 +176,9 @@ def paired(
     if the interval leaves out 0.
 
     If all differences are the same, the standard error is 0. For shares, the bounds and p then
-    allow for unobserved clusters that differ as much as shares can, with the exact binomial bound
-    on how many these are. If all differences are 1, p is that of a sign test. For values other than
-    shares, the bounds and p are then nan.
+    allow for clusters that were not observed, with differences of -1 or 1. The exact binomial bound
+    limits how many these may be. If all differences are 1, p is that of a sign test. For values
+    other than shares, the bounds and p are then nan.
 
     Args:
         gains: The difference of each question.
@@ -187,8 +187,8 @@ def paired(
         level: Confidence level, between 0 and 1.
 
     Returns:
-        The mean difference; its bounds and p are nan if there is only one cluster, and in the case
-        above.
+        The mean difference. Its bounds and p are nan if there is only one cluster, and if values
+        that are no shares all have the same difference.
 
     Raises:
         InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
@@ -226,8 +226,8 @@ def clustered(
             taken, to one value for each row.
 
     Returns:
-        The statistic of all clusters, and its error: nan for a single cluster, or where the
-        statistic is not defined without one of them.
+        The statistic of all clusters, and its error: nan for a single cluster, or if the statistic
+        is not defined when one of the clusters is left out.
     """
     whole = float(statistic(np.ones((1, count)))[0])
     if count < 2:
@@ -254,7 +254,7 @@ def bounds(
     The bounds of a share are computed for its log-odds. At a share of 0 or 1 nothing varies, and
     the bounds are exact (Clopper and Pearson), with each cluster as one observation. If all
     clusters happen to have the same share, the error is 0 by chance, and the bounds are exact for
-    `observations` independent observations.
+    `observations` independent observations. The bounds are nan for fewer than two clusters.
     """
     from scipy import stats
 
@@ -330,9 +330,10 @@ def groups(
     Raises:
         InputError: The table lacks a column, or has no rows.
     """
-    names = list(by or ())
     if isinstance(by, str):
         names = [by]
+    else:
+        names = list(by or ())
     check_columns(rows, [*names, *columns])
     if rows.empty:
         raise InputError(NO_ROWS)

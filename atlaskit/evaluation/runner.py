@@ -1,7 +1,8 @@
 """`evaluate`: asks many questions with one method and returns a table with one row each (paper §4).
 
-It takes `Case`s and knows nothing of datasets. A reply that is cached is not asked for again: an
-evaluation that was killed continues where it stopped, and repeating a finished one makes no call.
+It takes `Case`s, or a table that `cases_of` turns into some, and knows no published dataset. A
+reply that is cached is not asked for again: an evaluation that was killed continues where it
+stopped, and repeating a finished one makes no model calls.
 Cases and settings are checked before the first question, so that a mistake in them costs no call.
 """
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 MOST_REFUSED = 3
-"""Questions in a row that the model refuses alike, after which the evaluation stops."""
+"""Questions in a row that the model refuses for the same reason before the evaluation stops."""
 MOST_COMPUTED = 2
 """Most questions at once if no call waits for a server. Python computes in one thread at a time, so
 more threads gain nothing, and switching among sixteen takes a third more processor time."""
@@ -52,7 +53,7 @@ JSON_SCALARS = (str, int, float, bool, type(None))
 
 
 class EvaluationStopped(AtlasError):
-    """The model refuses all questions alike, as with a wrong key, or the total is reached.
+    """The model refuses all questions, as with a wrong key, or the total is reached.
 
     Attributes:
         table: The rows of the finished questions, those that failed included. The replies are
@@ -85,8 +86,8 @@ def evaluate(
     """Ask every question with one method and return a table with one row each, in order.
 
     A question that fails has a row with its `failure` and counts as wrong; no question is left out.
-    If the model refuses three questions in a row alike (a wrong key, no such model or path, a
-    server that does not start), all others would fail too, and the evaluation stops.
+    If the model refuses three questions in a row for the same reason (a wrong key, no such model or
+    path, a server that does not start), all others would fail too, and the evaluation stops.
     `score` is `Question.score`: 1 or 0 for choices and counts, F1 for words, temporal IoU for
     intervals; `right` is a score of at least 0.5.
 
@@ -98,8 +99,8 @@ def evaluate(
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
             for each world, such as a class of oracles.
         video: The video of questions that name none.
-        parallel: How many questions run at once; at most 2 in a replay, or if oracles answer. Only
-            the seconds in the rows depend on it.
+        parallel: How many questions run at once; at most 2 of a named method on this machine in a
+            replay, or if oracles answer. Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.
         engine: "local" runs threads of this process. "ray" runs Ray tasks: the nodes must find the
             videos at the same paths and reach the model's address, each node has its own cache, and
@@ -128,8 +129,8 @@ def evaluate(
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
             or the engine does not exist; or if a folder or file cannot be written.
-        EvaluationStopped: If the model refuses all questions alike, or the total is reached. The
-            error has the table so far.
+        EvaluationStopped: If the model refuses all questions, or the total is reached. The error
+            has the table so far.
 
     Examples:
         >>> rows = ak.evaluate(cases[:3], vlm=vlm, progress=False)
@@ -150,6 +151,7 @@ def evaluate(
     is_replay = settings.get("replay") is True
     if isinstance(vlm, str):
         vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
+    # One model for each world; videos that are no worlds share one.
     case_of_world = {id(case.world): case for case in in_order}
     models = [model_for(vlm, case) for case in case_of_world.values()]
     folder = None
@@ -169,6 +171,7 @@ def evaluate(
         case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
     )
     waits_for_no_server = is_replay or all(map(computes, models))
+    # A function may wait for something else.
     if engine == "local" and isinstance(method, str) and waits_for_no_server:
         parallel = min(parallel, MOST_COMPUTED)
     if engine == "ray":
@@ -178,15 +181,15 @@ def evaluate(
         cancel = threading.Event()
         watched = partial(job, cancel=cancel, spending=spending)
         finished = on_threads(in_order, watched, parallel, cache, cancel)
-    found = _Collected(in_order, spending, has_traces=folder is not None)
+    collected = _Collected(in_order, spending, has_traces=folder is not None)
     with closing(finished), _bar(len(in_order), name, card["models"], progress) as bar:
-        found.collect(finished, bar, on_rows)
-    table = found.table()
+        collected.collect(finished, bar, on_rows)
+    table = collected.table()
     failures = list(table.get("failure", ()))
-    servers = _servers(models) if found.is_live else []
+    servers = _servers(models) if collected.is_live else []
     table.attrs = {
         **card,
-        "settings in full": common_settings(found.settings),
+        "settings in full": common_settings(collected.settings),
         "asked": asked,
         OF_THE_RUN: run_card(failures, servers, spending.paid),
     }
@@ -198,12 +201,15 @@ def evaluate(
 def _spending(
     total: Budget | Spending | None, engine: Engine, cache: Cache, evaluation: str
 ) -> Spending:
-    """Return what counts the calls of an evaluation against its total."""
+    """Return the counter of an evaluation's calls against its total.
+
+    `evaluation` is a text that is the same in all runs of the evaluation.
+    """
     if isinstance(total, Spending):
         return total
     if engine == "local":
         return Spending(total or Budget(), cache, evaluation)
-    return Spending(total or Budget())  # the nodes pay, and this process does not see it
+    return Spending(total or Budget())  # this process does not see the payments of the nodes
 
 
 def _check_run(engine: Engine, prices: Prices | None, total: Budget | Spending | None) -> None:
@@ -220,7 +226,7 @@ def _servers(models: Iterable[Model]) -> list[dict[str, str]]:
     """Return the server behind each endpoint, once."""
     found = dict[int, dict[str, str]]()
     for model in models:
-        client = getattr(model, "vlm", model)  # a model served here has its client there
+        client = getattr(model, "vlm", model)  # a served model holds its client as `vlm`
         if isinstance(client, VLM) and id(client) not in found:
             found[id(client)] = client.server()
     return list(found.values())
@@ -296,8 +302,8 @@ class _Collected:
         """Collect the rows while the bar shows the progress.
 
         It ends early if the total is reached, or if MOST_REFUSED questions that finish one after
-        another are refused alike. The last of these becomes the last row, so that the last failure
-        of the table says why.
+        another are refused for the same reason. The last of these becomes the last row, so that the
+        last failure of the table says why.
         """
         right = 0
         tokens = 0
@@ -306,13 +312,14 @@ class _Collected:
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
             if aside.is_stopped and self.spending.was_reached:
-                continue  # earlier runs spent it: the cache may still answer other questions
+                # Earlier runs reached the total; the cache may still answer other questions.
+                continue
             if aside.is_stopped:
                 return
             self.rows[index] = row
             if aside.settings:
                 self.settings.append(aside.settings)
-            if aside.refusal not in refused:  # not refused, or not alike: count anew
+            if aside.refusal not in refused:  # not refused, or for another reason: count anew
                 refused = []
             if aside.refusal:
                 refused.append(aside.refusal)
@@ -328,13 +335,14 @@ class _Collected:
             if len(refused) == MOST_REFUSED:
                 self.rows[len(self.cases)] = self.rows.pop(index)  # after all other rows
                 return
-            self.spending.settle(id(self.cases[index]), aside.total, aside.per_video, aside.video)
+            question = id(self.cases[index])  # under which `case_row` has added the calls
+            self.spending.settle(question, aside.total, aside.per_video, aside.video)
             if self.spending.reached_now:
                 return
 
     @property
     def is_live(self) -> bool:
-        """Whether a call was paid for now."""
+        """Whether a call was paid for in this run."""
         return any(row.get("calls_paid", 0) > 0 for row in self.rows.values())
 
     def table(self) -> pd.DataFrame:
@@ -351,9 +359,9 @@ class _Collected:
 
 
 def check_cases(cases: Sequence[Case], *, scored: bool = True) -> None:
-    """Raise InputError if there are no cases, an answer is unknown, or a fact's name is taken.
+    """Raise InputError if there are no cases, an answer is unknown, or a fact has a wrong name.
 
-    A name is taken if the table of results has a column of that name.
+    Facts become columns of the table of results, so none may have the name of another column.
     """
     if not cases:
         raise InputError("There are no questions to ask: the list of cases is empty.")
@@ -392,10 +400,10 @@ def check_settings(
 
 
 def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON scalars, each other value as its repr.
+    """Return settings as JSON scalars; a value of another type becomes its repr.
 
-    A search is recorded as the settings in which it differs from the paper's; "best", which adapts
-    to the model, by its name.
+    A search is recorded as the settings in which it differs from the paper's. The search "best",
+    which adapts to the model, is recorded by its name.
     """
     flat = dict(settings)
     if flat.get("search") == "paper" or isinstance(flat.get("search"), Search):

@@ -1,7 +1,7 @@
 """`save` writes a table, and its settings card beside it.
 
-`so_far` is the place of an unfinished table. These functions are not in `tables`, which reads
-tables, because a table that was read calls `save` to save itself.
+`so_far` is the path of an unfinished table. The module `tables`, which reads tables, is apart: the
+tables that it returns call `save`, so it imports this module.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 
 Every model call is really made. Each question runs twice with each number of workers, and the
 second run is reported: by then its images are rendered, a server that starts at the first call is
-up, and the server's prefix cache holds the prompts. This is so for every number of workers, so none
-gains from the runs with an earlier one. The prefix cache helps more than in a first run;
-`cached_tokens` reports how many prompt tokens it saved.
+up, and the server's prefix cache holds the prompts. So no number of workers profits more than
+another from earlier runs. The prefix cache helps more than in a first run; `cached_tokens` reports
+how many prompt tokens it saved.
 """
 
 from __future__ import annotations
@@ -66,11 +66,24 @@ WORKERS = (1, 3, 5, 7, 16)
 RESERVED = frozenset({"vlm", "cache", "workers", "replay", "on_event"})
 """Settings of `ask` that `by_workers` sets itself or does not allow."""
 SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
+"""Columns of a measurement that `speedup` sums over the questions."""
 BY_WORKERS_COLUMNS = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
 """Columns of a measurement that speed-ups are computed from."""
 COLUMNS = [
-    *("workers", "questions", "seconds", "normalised_seconds", "low", "high", "speedup", "bound"),
-    *("serial_share", "score", "calls", "rounds", "busy", "call_seconds"),
+    "workers",
+    "questions",
+    "seconds",
+    "normalised_seconds",
+    "low",
+    "high",
+    "speedup",
+    "bound",
+    "serial_share",
+    "score",
+    "calls",
+    "rounds",
+    "busy",
+    "call_seconds",
 ]
 """Columns of a table of speed-ups."""
 SATURATED = 1.25
@@ -128,9 +141,9 @@ def by_workers(
 ) -> pd.DataFrame:
     """Ask every question with each number of workers, one question at a time, and return the times.
 
-    Replies are neither taken from a cache nor stored in one, but measurements are: the same call
-    again makes no model call and returns the same table. A run in which a call failed is not
-    stored. Nothing else should run on the machine meanwhile.
+    Replies are neither taken from a cache nor stored in one. Measurements are: repeating the call
+    makes no model calls and returns the same table. A run in which a call failed is not stored.
+    Nothing else should run on the machine meanwhile.
 
     Args:
         cases: The questions with their videos; the true answers must be known.
@@ -139,6 +152,7 @@ def by_workers(
         cache: The cache of measurements.
         refresh: Whether to measure again what the cache holds.
         replay: Whether to use cached measurements only, those of other machines included.
+        progress: Whether a bar is shown.
         **settings: Keyword arguments of `ask`.
 
     Returns:
@@ -186,6 +200,7 @@ def by_workers(
                 bar.update()
     save_timings_manifest(cache)
     table = pd.DataFrame(rows)
+    # A question has as many rows as there are counts, the fewest workers first.
     fewest_workers_calls = table["calls"].iloc[:: len(counts)].repeat(len(counts)).to_numpy()
     table["normalised_seconds"] = table["seconds"] * fewest_workers_calls / table["calls"]
     names = sorted({model.name for model in models})
@@ -213,6 +228,7 @@ class _TimedQuestion:
     model: Model
     settings: Mapping[str, Any]
     images: Cache = field(default_factory=lambda: Cache(None).refreshing())
+    """Holds the rendered images. It is refreshing, so that it gives no replies."""
 
     def measured(self, workers: int, cache: Cache, *, refresh: bool, replay: bool) -> Measured:
         """Return the cached measurement, or make one; raise InputError if a replay lacks it."""
@@ -235,7 +251,7 @@ class _TimedQuestion:
 
     def _measure(self, workers: int, cache: Cache) -> Measured:
         """Return the measurement of the second of two runs; store it unless a call failed."""
-        self._run(without_delay(self.model), workers)
+        self._run(without_delay(self.model), workers)  # renders the images
         measured, has_failed = self._run(self.model, workers)
         if not has_failed:
             cache.put_json(self._key(workers), measured.model_dump())
@@ -489,8 +505,8 @@ def delayed(vlm: Model | str | MakesModel, latency_s: float) -> Model | MakesMod
         latency_s: The least seconds that a reply takes.
 
     Raises:
-        InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
-            it when it makes its first model.
+        InputError: If the latency is not a finite number of seconds, 0 or more. If `vlm` is a
+            function, the error comes when the function that is returned makes a model.
 
     Examples:
         >>> slow = ak.scaling.delayed(vlm, 0.01)

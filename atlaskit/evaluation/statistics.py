@@ -72,9 +72,9 @@ def accuracy(
 ) -> pd.DataFrame:
     """Return the mean of a column with its confidence interval.
 
-    For questions with choices, the mean of `score` is the accuracy; for when-questions, it is the
-    mean temporal IoU. A row without a value does not count: a question whose true answer is not
-    known has no score, and one that failed has no values of a search, such as `rounds`.
+    For questions with choices, the mean of `score` is the accuracy; for questions of kind "when",
+    it is the mean temporal IoU. A row without a value does not count: a question whose true answer
+    is not known has no score, and one that failed has no values of a search, such as `rounds`.
 
     Args:
         rows: Table of `evaluate`.
@@ -119,11 +119,14 @@ def _mean(rows: pd.DataFrame, column: str, level: float) -> Interval:
 
 
 def _has_value(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return which rows have a value; without a known answer, no question is right or wrong."""
-    found = rows[column].notna()
+    """Return which rows have a value in a column.
+
+    In the column "right", a question whose true answer is not known is False, but has no value.
+    """
+    has_value = rows[column].notna()
     if column == "right" and "score" in rows:
-        found &= rows["score"].notna()
-    return found
+        has_value &= rows["score"].notna()
+    return has_value
 
 
 def breakdown(
@@ -248,8 +251,8 @@ def exponent(
     Args:
         rows: Table of `evaluate`, with the column `duration_s`.
         column: The column whose mean grows.
-        cluster: The column that tells apart what is asked about at every duration, such as the
-            source video.
+        cluster: The column with the source of a question, such as the video that was cut to every
+            duration.
         level: Confidence level.
 
     Returns:
@@ -282,6 +285,7 @@ def exponent(
     x = np.log(durations) - np.log(durations).mean()
 
     def slopes(taken: NDArray[np.float64]) -> NDArray[np.float64]:
+        # The least-squares slope. It is so short because `x` is centred.
         found: NDArray[np.float64] = np.log((taken @ sums) / (taken @ sizes)) @ x / (x @ x)
         return found
 
@@ -377,7 +381,7 @@ def comparison(
     column: str = "score",
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Return methods side by side: what each scores, what it costs, and how it differs from one.
+    """Return the scores and costs of methods, and their differences from one of the methods.
 
     Args:
         tables: Tables of `evaluate`, by the name of their method. All have the same questions.
@@ -412,8 +416,8 @@ def comparison(
     references = {tuple(values.values()): group for values, group in groups(tables[to], by, needed)}
     table = []
     for method, rows in tables.items():
-        found = {tuple(values.values()): values for values, _ in groups(rows, by, needed)}
-        if found.keys() != references.keys():
+        found = {tuple(values.values()) for values, _ in groups(rows, by, needed)}
+        if found != references.keys():
             raise InputError(
                 f"{method} and {to} must have the same values of {by}; ask both the same questions."
             )

@@ -75,10 +75,13 @@ class NotebookRun:
 
 
 def made_since(out: Path, name: str, since_s: float) -> list[str]:
-    """Return the names of the files in `out` that a notebook wrote since a time.
+    """Return the names of the files that a notebook wrote since a time.
 
-    A file belongs to the notebook if its name begins with the notebook's; `since_s` is in seconds
-    since the epoch, compared with modification times.
+    Args:
+        out: The folder that the notebook wrote to.
+        name: The name of the notebook without its suffix. The names of its files are this name, or
+            begin with it and "_".
+        since_s: The time, in seconds since the epoch, that modification times are compared with.
     """
     names = list[str]()
     for path in out.glob(f"{name}*"):
@@ -190,7 +193,9 @@ def _is_plot(function: ast.expr) -> bool:
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 """Content security policy of pages made here: they load nothing and run no script."""
 ORACLE = "oracle"
+"""The parameter `model` of a notebook that asks an oracle."""
 OWN = "its own"
+"""The setting `model` of older runs, in which each notebook asked the model that it names."""
 AN_ORACLE = "an oracle: a program that knows the script, not a model"
 FEW = 10
 """With fewer questions, a score says nothing about a method or a model."""
@@ -267,7 +272,7 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
 
 
 def _summary(runs: Sequence[NotebookRun]) -> str:
-    """Return what all runs have in common, and how many there are."""
+    """Return a paragraph on all runs: their number, duration, settings and versions."""
     if not runs:
         return "<p>0 notebooks.</p>"
     latest = runs[-1]
@@ -326,8 +331,8 @@ def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     """Return the facts that a reader needs before the numbers of a section, as names and texts."""
     columns = list(map(_read_table, tables))
     asked = _asked(run)
-    beside = "Which" if asked == AN_ORACLE else "Beside it"
-    facts = [("Asked", asked), (beside, ", ".join(_oracles(columns)))]
+    oracles_label = "Which" if asked == AN_ORACLE else "Beside it"
+    facts = [("Asked", asked), (oracles_label, ", ".join(_oracles(columns)))]
     parameters = run.parameters
     if "seeds" in parameters:
         seeds = str(parameters["seeds"])
@@ -396,6 +401,7 @@ def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mappin
 
 
 def _figure(path: Path, caption: str) -> str:
+    """Return a figure as HTML, with its caption and links to its files."""
     source = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
     links = f'<a href="{_link(path)}">{_text(path.name)}</a>'
     vector = path.with_suffix(".svg")
@@ -466,10 +472,15 @@ def write_html(executed: Path) -> Path:
     exporter = HTMLExporter(embed_images=True)  # type: ignore[no-untyped-call]
     # nbconvert's template would load scripts for formulas, diagrams and widgets. No option turns
     # off the script for diagrams, so the policy blocks it.
-    exporter.mathjax_url = exporter.require_js_url = exporter.mermaid_js_url = ""
-    exporter.jupyter_widgets_base_url = exporter.html_manager_semver_range = (
-        exporter.widget_renderer_url
-    ) = ""
+    for script in (
+        "mathjax_url",
+        "require_js_url",
+        "mermaid_js_url",
+        "jupyter_widgets_base_url",
+        "html_manager_semver_range",
+        "widget_renderer_url",
+    ):
+        setattr(exporter, script, "")
     resources = {"metadata": {"name": executed.stem}}
     notebook = nbformat.read(executed, as_version=4)  # type: ignore[no-untyped-call]
     body, _ = exporter.from_notebook_node(notebook, resources)

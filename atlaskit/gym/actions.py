@@ -29,12 +29,14 @@ def action_at(kind: str, cell: int, description: str = "", confidence: float = 1
 
 
 def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
-    """Return the dictionary action of one of `KINDS`."""
+    """Return an action of one of `KINDS` as a dictionary of numbers: see `action_space`."""
     return {"kind": KINDS.index(kind), "cell": cell, "answer": answer}
 
 
 def as_move(action: Mapping[str, Any]) -> Action:
-    """Return the action that a dictionary describes, such as a model's reply.
+    """Return the action that a model's reply names: `{"action": "zoom", "cell": 5}`.
+
+    An "answer" never comes here: `AtlasEpisode.act` takes it.
 
     Raises:
         IllegalAction: The dictionary names no action, or an argument of the action is missing or

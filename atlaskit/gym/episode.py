@@ -33,6 +33,7 @@ class Turn(NamedTuple):
     image: Image.Image
     """The sheet of the current grid; after zoom or investigate, the frame or the scan."""
     words: str
+    """The question, the observation and the legal actions in words, for the prompt."""
     actions: list[dict[str, Any]]
     """Every legal action in the form that `AtlasEpisode.act` takes; empty when the episode is over.
 
@@ -75,10 +76,10 @@ class AtlasEpisode:
     reason.
 
     **End.** `answer` ends the episode, and so does the last of `max_steps` steps. `Finished` leaves
-    the region for the one that was marked first. If none is marked, `Finished` ends the episode of
-    a when-question, whose answer is then the time that the evidence covers, and any episode whose
-    reward needs no answer. A region left without evidence and without marked cells becomes a dead
-    zone. After the end, nothing changes any more.
+    the region for the region that was marked first. If none is marked, `Finished` ends an episode
+    whose reward needs no answer, or whose question is of kind "when": the answer is then the time
+    that the evidence covers. In other episodes it is then illegal. A region left without evidence
+    and without marked cells becomes a dead zone. After the end, nothing changes any more.
 
     **Reward**: `Question.score` of the answer, or what another `Reward` scores, minus `step_cost`
     for each step. `measures` also counts the illegal actions, and tells whether the evidence lies
@@ -175,24 +176,24 @@ class AtlasEpisode:
         Raises:
             InputError: An argument is invalid.
         """
-        asked = named_task(task)
-        world, cache = _world_and_cache(worlds, seed, duration_s, size, asked.anomaly)
-        questions = asked.of(world)
+        chosen_task = named_task(task)
+        world, cache = _world_and_cache(worlds, seed, duration_s, size, chosen_task.anomaly)
+        questions = chosen_task.of(world)
         if question is None:
             question = int(np.random.default_rng(seed).integers(len(questions)))
         chosen = questions[question % len(questions)]
         atlas = Atlas(world.drawn, k=k, cell=cell, cache=cache, **look)
-        return cls(atlas, chosen, max_steps, step_cost, reward or asked.reward)
+        return cls(atlas, chosen, max_steps, step_cost, reward or chosen_task.reward)
 
     def __repr__(self) -> str:
         return f"<episode on {self.question!r}: {self.steps} of {self.max_steps} steps>"
 
     def copy(self) -> AtlasEpisode:
-        """Return an episode at the same point, which then goes its own way."""
+        """Return an episode at the same point, which then continues independently."""
         return copy.copy(self)  # all that a step changes is immutable
 
     def observe(self) -> Turn:
-        """Return what the agent sees, is told and may do now."""
+        """Return the image, the words and the legal actions of the current state."""
         words = []
         if self.problem:
             words.append(f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}")
@@ -204,7 +205,7 @@ class AtlasEpisode:
         names = [str(ending["action"]) for ending in endings]
         if self.rewarded.needs_answer:
             names.append("answer")
-        names = list(dict.fromkeys(names))
+        names = list(dict.fromkeys(names))  # each choice has an ending named "answer"
         words += [
             question_words(self.question, self.rewarded.words(self.question)),
             observation_words(self.observation, self.max_steps - self.steps),
@@ -280,7 +281,7 @@ class AtlasEpisode:
 
         Args:
             action: The action.
-            answer: The answer that holds if this action ends the episode.
+            answer: The answer that counts if this action ends the episode.
         """
         if self.is_over:
             return "The episode is over."
@@ -379,7 +380,7 @@ class AtlasEpisode:
             raise InputError("No answer is scored here, only what is kept: end with finished.")
         if prediction is None:
             raise InputError("An answer needs a value.")
-        self.question.score(prediction)
+        self.question.score(prediction)  # raises for a value that does not fit the kind
         if (
             self.question.kind == "choice"
             and isinstance(prediction, str)
@@ -388,6 +389,7 @@ class AtlasEpisode:
             raise InputError(f"{prediction!r:.80} is the text of no choice.")
 
     def _count(self, problem: str = "") -> None:
+        """Count a step, and store why its action was illegal, if it was."""
         self.steps += 1
         self.problem = problem
         self.illegal_actions += bool(problem)

@@ -43,7 +43,8 @@ class Reward:
     """How many frames the scratchpad may hold; None for any number."""
 
     needs_answer = True
-    """Whether an answer is scored. If not, `Finished` ends an episode, whatever its question."""
+    """Whether an answer is scored. If not, `Finished` without an answer ends every episode;
+    otherwise, only one about a when-question, whose answer is then the time of the evidence."""
 
     def __post_init__(self) -> None:
         if self.most_kept is not None:
@@ -121,6 +122,7 @@ ANSWER = Reward()
 Source: TypeAlias = AnyVideo
 """A video: an open `Video`, or any argument of `open_video`."""
 VideoQuestion: TypeAlias = tuple[Video, Question]
+"""What one episode is about."""
 
 ANSWERABLE = ("choice", "when", "count")
 """The kinds of question that an action can answer."""
@@ -137,7 +139,7 @@ class World(Protocol):
 
     @property
     def drawn(self) -> Video:
-        """The video, whose frames are drawn on demand."""
+        """The video, whose frames are rendered on demand."""
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -243,7 +245,7 @@ def given_task(
     n_answers: int,
     reward: Reward,
 ) -> VideoQuestion | None:
-    """Return the task that the user gave, with the video opened; None if tasks are to be drawn.
+    """Return the video, opened, and the question that the user gave; None if both will be drawn.
 
     Raises:
         InputError: Only one of video and question is given, the question cannot be answered by an
@@ -295,7 +297,7 @@ def draw_task(
 
 
 def check_question(question: Question, n_answers: int) -> None:
-    """Raise InputError for a question that no action can answer or no answer can score."""
+    """Raise InputError for a question that no action can answer, or whose answer is unknown."""
     if question.kind not in ANSWERABLE:
         raise InputError(
             f"A question of kind {question.kind!r} is answered in words, which no numbered action "

@@ -109,12 +109,13 @@ def dvd(
     to 50 frames of some clips, `finish` ends. The answer comes from the text of all this.
 
     Unlike the original: the search ranks by words (BM25), not embeddings. Subjects are merged
-    across clips by their name alone, without a call, so that two people of one name are one, with
-    an appearance each. Frames come on whole sheets, so 50 become 48; every clip is covered, and
+    across clips by their name alone, without a call, so two people of one name become one subject
+    with two appearances. Frames come on whole sheets, so 50 become 48; every clip is covered, and
     none of its frames is dropped. `global_browse` picks its captions by the query where there are
-    more than 300 (50 minutes), not the first ones. The last turn could only finish, so it is not
-    asked for. A record is given once; later searches name it by its number. Replies follow a
-    schema, so no reply is lost for its form, and clips are named by number, never by times.
+    more than 300 (50 minutes), not the first ones. Only `finish` is legal in the last turn, so the
+    model is not asked for that turn. The controller gets the text of a record once; later searches
+    name the clip by its number. Replies follow a schema, so no reply is lost for its form, and
+    clips are named by number, never by times.
 
     Args:
         clip_s: Length of a clip in seconds.
@@ -132,13 +133,14 @@ def dvd(
     """
     check_frames(frames)
     spans = clip_spans(run, clip_s)
-    desk = Desk(run, spans, Index(describe_clips(run, spans)), top, frames)
-    turns_taken = converse(run, RESEARCHER, len(spans), desk.tools(), turns=turns)
+    archive = Index(describe_clips(run, spans))
+    tools = Actions(run, spans, archive, top, frames).tools()
+    turns_taken = converse(run, RESEARCHER, len(spans), tools, turns=turns)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(turns_taken)))
 
 
 @dataclass(frozen=True)
-class Desk:
+class Actions:
     """Carries out the controller's actions in one run."""
 
     run: MethodRun
@@ -216,6 +218,7 @@ class Desk:
         return ranges.inspect(self.run, action.question, self.frames, "found")
 
     def _spans(self, clips: Sequence[Clip]) -> tuple[Span, ...]:
+        """Return the intervals of clips; those of neighbours are one."""
         return Ranges.of(self.spans, [(clip.index, clip.index) for clip in clips]).spans
 
 
@@ -262,7 +265,7 @@ def subjects_of(clips: Sequence[Clip]) -> str:
 
 
 def _commonest(clips: dict[str, set[int]], most: int) -> list[str]:
-    """Return the names with most clips; of equals, those that come first."""
+    """Return the names with most clips, in that order; equal ones keep their order."""
     return sorted(clips, key=lambda name: -len(clips[name]))[:most]
 
 

@@ -108,17 +108,18 @@ def videoarm(
         'videoarm'
     """
     check_frames(frames)
-    eyes = Eyes(run, clip_spans(run, clip_s), frames)
-    taken = converse(run, NAVIGATOR, len(eyes.spans), eyes.tools(), turns=turns, keep_views=1)
+    spans = clip_spans(run, clip_s)
+    tools = Actions(run, spans, frames).tools()
+    turns_taken = converse(run, NAVIGATOR, len(spans), tools, turns=turns, keep_views=1)
     latest: tuple[View, ...] = ()
-    for turn in taken:
+    for turn in turns_taken:
         latest = turn.outcome.views or latest
-    memory = notes_of(taken, thoughts=True)
+    memory = notes_of(turns_taken, thoughts=True)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, memory, latest))
 
 
 @dataclass(frozen=True)
-class Eyes:
+class Actions:
     """Carries out the controller's actions in one run."""
 
     run: MethodRun
@@ -140,19 +141,19 @@ class Eyes:
             "the look."
         )
         hear_help = "Tells you what is said in ranges of clips."
-        one = clip_range(len(self.spans))
-        some = clip_ranges(len(self.spans))
-        use = by_ranges(self.spans, self.snap)
-        tools = [Tool(SNAP, snap_help, {"ranges": some, "frames": FRAMES}, use)]
+        ranges = clip_ranges(len(self.spans))
+        snap_fields = {"ranges": ranges, "frames": FRAMES}
+        analyze_fields = {"range": clip_range(len(self.spans)), "question": Words}
+        tools = [Tool(SNAP, snap_help, snap_fields, by_ranges(self.spans, self.snap))]
         if self.run.lines((0.0, self.run.video.duration_s)):
-            use = by_ranges(self.spans, self.hear)
-            tools.append(Tool(TRANSCRIPT, hear_help, {"ranges": some}, use))
-        use = by_ranges(self.spans, self.analyze)
-        tools.append(Tool(ANALYZE, analyze_help, {"range": one, "question": Words}, use))
+            hear = by_ranges(self.spans, self.hear)
+            tools.append(Tool(TRANSCRIPT, hear_help, {"ranges": ranges}, hear))
+        analyze = by_ranges(self.spans, self.analyze)
+        tools.append(Tool(ANALYZE, analyze_help, analyze_fields, analyze))
         return tuple(tools)
 
     def snap(self, action: Any, ranges: Ranges) -> Outcome:
-        """Show frames of ranges of clips, with a sentence on them that outlasts the images."""
+        """Show frames of ranges of clips; a sentence on them stays when the images are gone."""
         views = sheets_over(self.run, ranges.spans, action.frames)
         reply = self.run.call(SnapshotCall(views), ranges.spans)
         rows = list[str]()
@@ -189,7 +190,7 @@ class Eyes:
         return listed(numbers)
 
     def _lines(self, ranges: Ranges) -> list[str]:
-        """Return the lines of ranges of clips, each once, with the number of its first clip."""
+        """Return the subtitle lines of ranges, each once, with the number of its first clip."""
         rows = dict[Line, str]()
         for start, end in ranges.ends:
             for number in range(start, end + 1):

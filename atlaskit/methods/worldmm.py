@@ -37,7 +37,7 @@ from atlaskit.runs.result import Result
 LEVELS_S = {"30 s": 30.0, "3 min": 180.0, "10 min": 600.0}
 """Length of a summary in seconds at each level above the clips."""
 PER_FACTS = 10
-"""Clips whose facts one call gathers."""
+"""How many clips one call gathers facts from."""
 MOST_RELATED = 16
 """The most earlier facts that newer ones are compared with: those with most words in common."""
 MOST_FACTS = 8
@@ -265,19 +265,19 @@ def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
         clips: The records of the clips, in order of time.
     """
 
-    def call(ten: tuple[Part, ...]) -> FactsCall:
-        return FactsCall(each_row(ten))
+    def call(batch: tuple[Part, ...]) -> FactsCall:
+        return FactsCall(each_row(batch))
 
     found = list[Fact]()
     firsts = list[int]()
-    for ten, answer in run.answers(
-        batches(clips, PER_FACTS), call, lambda ten: [Stretch.of(ten).span]
+    for batch, answer in run.answers(
+        batches(clips, PER_FACTS), call, lambda batch: [Stretch.of(batch).span]
     ):
         firsts.append(len(found))
         for text in dict.fromkeys(answer.facts):
-            found.append(Fact(text, (Stretch.of(ten),)))
+            found.append(Fact(text, (Stretch.of(batch),)))
     replaced = _replaced(run, found, firsts)
-    # A newer fact comes later in the list, so all stretches that it gains are known at its turn.
+    # A newer fact comes later in the list, so it has all its stretches before it is replaced.
     for number, newer in sorted(replaced.items()):
         stretches = {*found[newer].stretches, *found[number].stretches}
         found[newer] = Fact(found[newer].words, tuple(sorted(stretches)))
@@ -349,7 +349,7 @@ def worldmm(run: MethodRun, *, rounds: int = 5, top: int = 8) -> Result:
     records fit some words (visual memory), or finishes; one more call answers from all text and
     frames that were found.
 
-    What differs from the original: words are searched with BM25, one index a level, in place of
+    Unlike the original: words are searched with BM25, with one index for each level, in place of
     graphs of triplets with personalised PageRank and of embeddings; facts are sentences; a look
     shows three sheets of 3×3 frames at most, so that all fit into the last request; clips are
     named by number, never by times.
@@ -390,6 +390,7 @@ class _Memory:
     spans: Sequence[Span]
     """The interval of each clip, including clips without a record."""
     top: int
+    """The most summaries, clips or facts that one search finds."""
     episodic: Sequence[Index[Part]]
     """One index for each level, in the order of LEVELS."""
     semantic: Index[Fact]

@@ -82,6 +82,7 @@ def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] =
     try:
         if completion.text.strip():
             return _search_texts((completion.text, *completion.others), schema, choices, fault)
+        # Without a text there are no others: see `read_completion`.
         return _search_thought(completion, schema, choices)
     except NoAnswer as error:
         if completion.is_cut_off:
@@ -254,6 +255,7 @@ def _words(error: ValidationError) -> str:
     if not wrong_names:
         where, what = first_fault(error)
         return f"{what} at {where}" if where else what
+    # The places of the forms whose name the answer does not have.
     other_forms = {each["loc"][:-1] for each in wrong_names}
     own_faults = [each for each in faults if other_forms.isdisjoint(_ancestors(each["loc"]))]
     fault = own_faults[0] if own_faults else wrong_names[0]

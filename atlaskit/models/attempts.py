@@ -57,6 +57,8 @@ SLOWEST_TOKENS_A_S = 20.0
 """For a long answer, the time-out is longer: the time that a model of this speed needs for it."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
+SHORTEST_S = 0.001
+"""The shortest time-out in seconds: a socket accepts none below 0, and with 0 does not wait."""
 DEFAULT_LIMIT = 16
 """Most requests in flight to one address, unless a client sets another limit."""
 MINUTE_S = 60.0
@@ -260,7 +262,7 @@ class Line:
     """The access to one model at an endpoint. All calls to the model, from all threads, share it.
 
     Attributes:
-        name: Name of the model.
+        name: Name of the model; "" while the endpoint is asked which models it has.
         endpoint: The endpoint.
         dialect: What the endpoint accepts; None until it is known, or where it does not matter.
         settings: Keyword arguments that make an equal line in another process.
@@ -322,7 +324,8 @@ class Line:
                 "could not be called before the deadline", is_passing=False, is_call=False
             )
         own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
-        timeout_s = min(own_s, state.left_s)
+        left_s = max(state.left_s, SHORTEST_S)  # the deadline may have passed since the check
+        timeout_s = min(own_s, left_s)
         state.sent_bytes += len(body)
         try:
             return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
@@ -425,7 +428,9 @@ class Line:
             )
         problem = str(failure).rstrip(". ")
         message = f"No model answers at {self.endpoint.base_url} ({problem}): {cure}."
-        return Unreachable(message, state.usage, state.transit, is_final=bool(failure.cure))
+        # A failure with a cure of its own is one of TLS, which further calls would meet too.
+        is_final = bool(failure.cure)
+        return Unreachable(message, state.usage, state.transit, is_final=is_final)
 
     def cure(self, failure: HttpFailure) -> str:
         """Return what to do about a failed call, to end a sentence with; "" where nothing is known.

@@ -1,7 +1,7 @@
 """`Cached` looks a reply up before it asks the model; `CallLog` lists the calls of a run.
 
 A failed call has no reply, so the next run makes the call again. The failure is cached too, under
-another key, but only replays read it. The keys of both are made here.
+another key, but only replays read it. This module makes the keys of replies and of failures.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Cached:
             model: The model to call for replies that are not cached.
             cache: Where replies and failures are stored. With a refreshing cache, the model is
                 called once for each request, and its reply replaces the stored one.
-            sample: Number of the reply among several to the same request. Each has its own entry.
+            sample: Which of several replies to the same request to return, counted from 0. Each
+                has its own entry in the cache.
             replay: Never call the model.
 
         Raises:
@@ -76,14 +77,15 @@ class Cached:
         if cache.is_refreshing:  # stored replies are not looked up, only those of this run
             self._lookup = Cache(None)
         self._vlm: Any = None
-        if hasattr(model, "answered"):  # an `ak.VLM` knows which model answers in its place
+        if hasattr(model, "answered"):  # an `ak.VLM`, whose endpoint may use another model
             self._vlm = model
             self._history = self._stored_history()
             answered = self._substitute()
             if answered is None and self._history:
-                # Nobody has answered yet. Replies are looked up under who answered last time.
+                # No model has answered yet: look replies up under the one that answered last time.
                 self._vlm.answered = self._history[-1]
             elif answered is not None and (answered or self._history):
+                # An empty history already means that the model that is asked answers itself.
                 self._note(answered)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -96,7 +98,8 @@ class Cached:
             Unrecorded: In a replay, if neither a reply nor a failure is cached.
         """
         request = replace(request, sample=self.sample + request.sample)
-        key, *other_keys = (reply_key(self.model, request, name) for name in self._counted_models())
+        names = self._usable_models()
+        key, *other_keys = [reply_key(self.model, request, name) for name in names]
         live_replies = list[Reply]()
         cached_replies = list[Reply]()
         max_attempts = control.get("max_attempts", MAX_ATTEMPTS)
@@ -114,12 +117,12 @@ class Cached:
             if own_key != key:  # another model answered than the one that `key` names
                 self.cache.put(own_key, entry)
                 return Transient(entry)
-            if self.cache.is_refreshing:
+            if self.cache.is_refreshing:  # then `remember` stores the entry only in `_lookup`
                 self.cache.put(key, entry)
             return entry
 
         def is_usable(entry: bytes) -> bool:
-            """Return whether an entry holds a reply that fits the schema; keep that reply."""
+            """Return whether an entry's reply fits the schema; add it to `cached_replies` then."""
             with suppress(ValueError):  # an imported cache may hold anything
                 reply = read_reply_entry(entry, self.name)
                 answer = request.schema.model_validate_json(reply.text)
@@ -138,10 +141,11 @@ class Cached:
             self._lookup.remember(key, make_entry, fits=is_usable, go_on=is_over)
         return live_replies[0] if live_replies else cached_replies[-1]
 
-    def _counted_models(self) -> list[str]:
-        """Return the models whose replies count: the one that answers, or those that alternate.
+    def _usable_models(self) -> list[str]:
+        """Return the models whose cached replies may be returned.
 
-        The name "" stands for the model that was asked for.
+        They are the model that answers now or, behind a router, all models that alternate. The name
+        "" stands for the model that was asked for.
         """
         if not self._vlm:
             return [""]
@@ -151,7 +155,7 @@ class Cached:
         return [self._vlm.answered or ""]
 
     def _stored_history(self) -> list[str]:
-        """Return the models that answered at this address, in order of time."""
+        """Return the models that answered at this address, the latest last."""
         stored = self.cache.get_json(self._answered_key())
         if isinstance(stored, str):
             return [stored]
@@ -160,14 +164,15 @@ class Cached:
         return [name for name in stored if isinstance(name, str)]
 
     def _note(self, answered: str) -> None:
-        """Add the model that answers to the history, if that tells something new.
+        """Add the model that answers to the history, if the history does not say so already.
 
-        The first model that comes back shows that models alternate. After it, only models that are
-        not in the history are added.
+        A name that occurs twice shows that models alternate. Once there is one, only models that
+        are not in the history are added.
         """
         history = self._stored_history()
-        is_news = answered not in history or len(set(history)) == len(history)
-        if is_news and history[-1:] != [answered]:
+        has_repeats = len(set(history)) < len(history)
+        is_new = answered not in history or not has_repeats
+        if is_new and history[-1:] != [answered]:
             history = [*history, answered][-MOST_ANSWERING:]
             self.cache.put_json(self._answered_key(), history)
         self._history = history
@@ -176,7 +181,7 @@ class Cached:
         return ANSWERED.key(address=self._vlm.base_url, model=self.name)
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
-        """Call the model. Cache the failure, if any, and who answers, if that changed."""
+        """Call the model. Cache a failure, and note another model that answers from now on."""
         before = self._substitute()
         try:
             return self.model.complete(request, **control)
@@ -186,7 +191,7 @@ class Cached:
         finally:
             answered = self._substitute() or ""
             if answered != (before or ""):
-                if before is not None:
+                if before is not None:  # it may have answered so far without being noted
                     self._note(before)
                 self._note(answered)
 
@@ -214,7 +219,7 @@ class Cached:
 
 
 def _entry(reply: Reply, name: str) -> bytes:
-    """Return the cache entry of a reply. It names the model only if that is not the one asked."""
+    """Return the cache entry of a reply. It names the model only if another model was asked."""
     parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
     if reply.model != name:
         parts["model"] = reply.model
@@ -227,7 +232,7 @@ def _limited(usage: Usage, max_attempts: int) -> Usage:
 
 
 def read_reply_entry(entry: bytes, name: str = "") -> Reply:
-    """Return the reply in an entry, its answer still to be parsed.
+    """Return the reply in an entry. Its `answer` is None: the caller parses it by its schema.
 
     Args:
         entry: The entry.
@@ -283,7 +288,7 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
 
 
 def recorded_failure(cache: Cache, key: str) -> ModelError | None:
-    """Return the recorded failure of a call, by the key of the reply that it would have had."""
+    """Return the recorded failure of a call; None without one. `key` is the key of its reply."""
     entry = cache.get(failure_key(key))
     if entry is None:
         return None
@@ -306,7 +311,7 @@ MOST_ANSWERING = 16
 def reply_key(model: Model, request: Request, answered: str = "") -> str:
     """Return the cache key of a model's reply: the hash of everything the reply depends on.
 
-    An image is represented by its own key. Left out are:
+    An image is represented by its own key. The hash leaves out:
 
     * the endpoint's address, credentials, time-outs, the number of attempts and the way in which
       images and the schema are sent, since they only transport the request. If many servers use
@@ -342,7 +347,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
 
 
 def _part_key(part: str | Image) -> str | dict[str, str]:
-    """Return what stands for a message's part in a key: the text itself, or the image's key."""
+    """Return a message's part as it enters a key: a text itself, or the key of an image."""
     return part if isinstance(part, str) else {"image": part.key}
 
 
@@ -373,8 +378,9 @@ PER_VIDEO_STEPS = frozenset(
         "consolidate",
     }
 )
-"""Steps of all methods whose calls depend on the video alone. The next question finds their replies
-in the cache, so they are paid for once a video. A method with such calls adds their steps here."""
+"""The steps, of all methods, whose calls depend on the video and not on a question. The next
+question finds their replies in the cache, so they are paid for once a video. A method with such
+calls adds their steps here."""
 
 
 @dataclass(frozen=True)
@@ -382,7 +388,8 @@ class Call:
     """One call, answered or failed.
 
     The fields are flat, because pandas makes the columns of a table from them. Those of `Usage` say
-    what the call cost when it was made, and those of `Transit` how long it took now.
+    what the call cost when the model was called, and those of `Transit` how long the call took in
+    this run.
     """
 
     role: Role
@@ -406,7 +413,7 @@ class Call:
     ended_s: float
     """When the call ended, in seconds since the start of the run."""
     live: bool
-    """Whether the model was called now."""
+    """Whether the model was called in this run, and the outcome is not from the cache."""
     failure: str
     """Message of the error; "" for a call that yielded a reply."""
     views: tuple[str, ...]
@@ -435,7 +442,7 @@ class Call:
 
     @property
     def usage(self) -> Usage:
-        """What the call cost when it was made."""
+        """What the call cost when the model was called."""
         return Usage(**{name: getattr(self, name) for name in COUNT_TYPES})
 
     @property

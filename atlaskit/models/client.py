@@ -1,7 +1,7 @@
 """`ak.VLM`: a model behind an OpenAI-compatible endpoint.
 
 A call sends one request and returns one validated reply. Transient failures are retried after
-growing pauses. An answer that does not fit the schema is sent back once, with what is wrong. Every
+growing pauses. An answer that does not fit the schema is sent back once, with the reason. Every
 attempt is counted. This module knows nothing of prompts and grids.
 """
 
@@ -67,11 +67,11 @@ class VLM:
     sees it. Such a refusal is no attempt and no call in `Usage`. The call waits for the endpoint
     until the deadline, at most a quarter of an hour.
 
-    An answer that does not fit the schema is sent back once with what is wrong.
+    An answer that does not fit the schema is sent back once, with the reason.
 
-    Every attempt counts as a call in `Usage`. A server may also refuse a request unseen because it
-    no longer has an image, does not know a field, or has no room for so long an answer. The request
-    is then changed and sent again at once, as part of the same attempt.
+    Every attempt counts as a call in `Usage`. A server may also refuse a request before the model
+    sees it because the server no longer has an image, does not know a field, or has no room for so
+    long an answer. The request is then changed and sent again at once, as part of the same attempt.
 
     Threads may share a VLM, and should: then an image is sent once.
 
@@ -119,14 +119,14 @@ class VLM:
             seed: Seed of the sampling, where the endpoint accepts one.
             max_tokens: Most tokens of an answer, its thought included. None: enough for the answer,
                 with room for a thought where the model thinks.
-            thinking: Whether the model thinks before it answers. None: as it does by itself.
+            thinking: Whether the model thinks before it answers. None: the model's own default.
             extra_body: More fields of every request, such as `reasoning_effort` or
                 `chat_template_kwargs`.
             timeout_s: Most seconds one attempt may take. None: 300, or what the longest answer
                 allowed takes at 20 tokens a second, if that is longer.
             in_flight: Most requests in flight to this address at once, over all models and threads
-                of the process. None: 16, or the limit that was set before. Where the endpoint
-                refuses some for now, there are fewer.
+                of the process. None: 16, or the limit that was set before. The limit is lower
+                while the endpoint refuses requests because of their rate.
             rpm: Most requests a minute to this address, over all models and threads too. None: no
                 limit, or the one that was set before.
             headers: Further headers of every request, such as {"api-key": …} for a service that
@@ -160,7 +160,7 @@ class VLM:
         self.name = self._line.name = model or self._line.first_model()
         self.preset = preset_named(self.name)
         self._family = family_of(self.name)
-        self._is_forced = not self.preset.no_forcing
+        self._is_forced = not self.preset.no_forcing  # see `build_payload`
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None
@@ -221,12 +221,12 @@ class VLM:
         """
         state = CallState(**control)
         is_corrected = False
-        in_words = False
+        describes_schema = False
         while True:
             had_room = self._has_room()
-            attempt = partial(self._attempt, request, in_words, state)
+            attempt = partial(self._attempt, request, describes_schema, state)
             completion = self._line.retried(attempt, state, partial(self._usage_of, request))
-            self._compare(completion.model)
+            self._note_model(completion.model)
             if completion.is_withheld:
                 message = (
                     f"{self.name} at {self.base_url} withheld its answer (content filter or "
@@ -248,15 +248,16 @@ class VLM:
                     is_substitute=bool(self._substitute(completion.model)),
                     transit=state.transit,
                 )
-            if completion.is_cut_off and not completion.text.strip():
-                if not state.is_exhausted and not had_room and self._makes_room():
+            if completion.is_cut_off and not completion.text.strip():  # within its thought
+                if not state.is_exhausted and not had_room:
+                    self._make_room()
                     continue
                 raise BadReply(self._cut_off_message(completion), state.usage, state.transit)
             if is_corrected or state.is_exhausted:
                 message = self._misfit_message(completion, problem)
                 raise BadReply(message, state.usage, state.transit)
             is_corrected = True
-            in_words = self._ignores_schema(request, completion)
+            describes_schema = self._ignores_schema(request, completion)
             correction = f"That does not fit the schema: {problem}. Answer again, in JSON only."
             turns = (
                 Message("assistant", (completion.text or "(nothing)",)),
@@ -264,34 +265,41 @@ class VLM:
             )
             request = replace(request, messages=(*request.messages, *turns))
 
-    def _attempt(self, request: Request, in_words: bool, state: CallState) -> Completion:
+    def _attempt(self, request: Request, describes_schema: bool, state: CallState) -> Completion:
         """Return a whole completion, or one that broke off only after its answer.
 
         Raises:
             HttpFailure: If the exchange failed, or the endpoint broke off the answer.
         """
-        completion = self._line.attempt(partial(self._payload, request, in_words), state)
+        payload_of = partial(self._payload, request, describes_schema)
+        completion = self._line.attempt(payload_of, state)
         if completion.broken is not None:
             try:
                 find_answer(completion, request.schema, request.choices)
             except NoAnswer as problem:
+                # `retried` counts the call of an attempt that raises, but knows no tokens of it.
                 state.usage += replace(self._usage_of(request, completion), calls=0)
                 raise completion.broken from problem
         return completion
 
     def _payload(
-        self, request: Request, in_words: bool, dialect: Dialect, known: set[str], left: int | None
+        self,
+        request: Request,
+        describes_schema: bool,
+        dialect: Dialect,
+        known: set[str],
+        left: int | None,
     ) -> Payload:
-        """Return what is sent for a request, in a dialect.
+        """Return the payload of a request in a dialect.
 
         Args:
             request: The request.
-            in_words: Whether the prompt of this call also describes the schema.
+            describes_schema: Whether the prompt also describes the schema, for this call alone.
             dialect: What the endpoint accepts.
             known: Keys of the images that the server has.
-            left: Tokens that the context leaves for an answer, if the server has named them.
+            left: Tokens that the context leaves for an answer, if the server has named a number.
         """
-        dialect = replace(dialect, words_too=dialect.words_too or in_words)
+        dialect = replace(dialect, words_too=dialect.words_too or describes_schema)
         seed = self.parameters["seed"] + request.sample
         sampling = sampling_parameters(dialect, self.parameters["temperature"], seed)
         thinking = dialect.thinking_fields(self._thinking, self._family)
@@ -317,27 +325,23 @@ class VLM:
         declared = self._line.dialect or HOSTED
         return self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
 
-    def _makes_room(self) -> bool:
-        """Allow tokens for a thought, as the model thinks after all; return whether there are any.
-
-        Other threads may change the dialect meanwhile, also in another way.
-        """
-        while not self._has_room():
+    def _make_room(self) -> None:
+        """Allow tokens for a thought from now on, since the model thinks."""
+        while not self._has_room():  # until no other thread changes the dialect at the same time
             declared = self._line.dialect or HOSTED
-            if declared.thinks:
-                return False
             self._line.adapt(declared, replace(declared, thinks=True))
-        return True
 
     def _cut_off_message(self, completion: Completion) -> str:
-        """Return the message of an answer that was cut off in its thought, with what to set."""
+        """Return the message about a cut-off thought, with the settings that help."""
         family = self._family
         can_stop = self._thinking is not False and not (family.thinks and not family.no_thinking)
-        instead = ", or turn thinking off (thinking=False, --no-thinking)" if can_stop else ""
+        alternative = ""
+        if can_stop:
+            alternative = ", or turn thinking off (thinking=False, --no-thinking)"
         return (
             f"{self.name} was cut off in its thought after "
             f"{completion.usage.completion_tokens or 'all its'} tokens, before its answer: raise "
-            f"max_tokens (--max-tokens){instead}."
+            f"max_tokens (--max-tokens){alternative}."
         )
 
     def _misfit_message(self, completion: Completion, problem: str) -> str:
@@ -356,7 +360,7 @@ class VLM:
             return ""
         return model
 
-    def _compare(self, model: str) -> None:
+    def _note_model(self, model: str) -> None:
         """Note which model answered, and warn if it is not the one that was asked for."""
         answered = self._substitute(model)
         with self._lock:
@@ -390,8 +394,8 @@ class VLM:
     def _ignores_schema(self, request: Request, completion: Completion) -> bool:
         """Return whether an answer shows that its server does not decode by the schema.
 
-        The rest of the call then describes the schema in the prompt. One warning names the option
-        that does so from the start.
+        Such answers are counted. A single warning names the option by which prompts describe the
+        schema from the start.
         """
         if completion.is_cut_off or is_out_of_bounds(completion.text, request.schema):
             return False
@@ -408,7 +412,7 @@ class VLM:
         return True
 
     def counters(self) -> Counter[str]:
-        """Return the server's own counters by their names (`chat.COUNTERS`), since it started.
+        """Return the server's own counters since its start, by their names in `chat.COUNTERS`.
 
         They count the requests of all clients: subtract an earlier reading from a later one.
 
@@ -433,7 +437,7 @@ class VLM:
             ) from error
 
     def server(self) -> dict[str, str]:
-        """Return what the server says of itself: address, dialect, model, version of vLLM."""
+        """Return what is known of the server: address, dialect, model, version of vLLM."""
         facts = {"address": self.base_url, "model": self.answered or self.name}
         try:
             facts["dialect"] = self.dialect.name

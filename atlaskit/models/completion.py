@@ -151,7 +151,7 @@ def completion_in(page: bytes) -> Completion:
 
 
 def _is_part(value: Any) -> bool:
-    """Return whether a value is no whole completion, but perhaps one event of a stream."""
+    """Return whether a value may be one event of a stream, not a whole completion."""
     choices = object_of(value).get("choices")
     return not choices or any("delta" in object_of(choice) for choice in listed(choices))
 
@@ -211,11 +211,13 @@ class _StreamedChoice:
 def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
     """Return the error that a completion holds, as a failure; None if it holds none."""
     error: Any = choice.get("error") or body.get("error")
+    # Some servers send an error as the body itself.
     is_error = body.get("object") == "error" or (not body.get("choices") and words_of(body))
     if not error and is_error:
         error = body
     if not error:
         return None
+    # The rest of a body with a choice is the answer, which is no part of the error.
     page = json.dumps(error if choice else body).encode()
     return failure_of(_code_in(error, body), {}, page, is_in_success=True)
 
@@ -260,6 +262,7 @@ def read_completion(body: Any) -> Completion:
         HttpFailure: If it holds an error in place of an answer, with the server's own words.
         ValueError: If it is something else. The message continues "the server returned …".
     """
+    # Some servers send the completion in a list, or as a value of another object.
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, dict):
@@ -271,7 +274,7 @@ def read_completion(body: Any) -> Completion:
     if isinstance(choices, dict):
         choices = [choices] if "message" in choices else list(choices.values())
     raw_choices = listed(choices)[:MOST_CHOICES] or [None]
-    replies = [_read(object_of(choice)) for choice in raw_choices]
+    replies = [_read_choice(object_of(choice)) for choice in raw_choices]
     first = next((reply for reply in replies if reply.texts), replies[0])
     others = first.texts[1:]
     for reply in replies:
@@ -291,6 +294,7 @@ def read_completion(body: Any) -> Completion:
     if failure is not None:
         failure.is_begun = True
     counts = object_of(body.get("usage"))
+    # A thought without an end was cut off, unless the model itself has stopped there.
     is_open = first.is_open and finish_reason not in ("stop", "eos", "end_turn")
     return Completion(
         first.texts[0] if first.texts else "",
@@ -310,7 +314,7 @@ class _Reply(NamedTuple):
 
     choice: Mapping[str, Any]
     texts: list[str]
-    """The texts that may be its answer: the content, then the arguments of tools."""
+    """The texts that may hold the answer: the content, then the arguments of tools."""
     thought: str
     is_open: bool
     """Whether the first of the texts broke off in a thought: see `Split`."""
@@ -320,7 +324,7 @@ def _message(choice: Mapping[str, Any]) -> dict[str, Any]:
     return object_of(choice.get("message") or choice.get("delta"))
 
 
-def _read(choice: Mapping[str, Any]) -> _Reply:
+def _read_choice(choice: Mapping[str, Any]) -> _Reply:
     message = _message(choice)
     content, thought = _content(message.get("content"))
     elsewhere = [_tool_arguments(message)]
@@ -365,9 +369,9 @@ def _content(content: Any) -> tuple[str, str]:
 
 
 def _texts(value: Any, is_thought: bool = False, depth: int = 0) -> Iterator[tuple[bool, str]]:
-    """Yield the texts of a string, a list of parts, or a part, and whether each is thought.
+    """Yield each text of a string, a part or a list of parts, after whether the text is thought.
 
-    An object without a type is an answer that the server has parsed.
+    An object with neither a type nor a text is an answer that the server has parsed.
     """
     if isinstance(value, str):
         yield is_thought, storable(value)
@@ -389,7 +393,7 @@ def _inner(part: Mapping[str, Any], is_thought: bool) -> Any:
     """Return the value of a part of a message: its thought or its text; None if it has none."""
     for name in _THOUGHT_TEXTS if is_thought else _PART_TEXTS:
         value = part.get(name)
-        if isinstance(value, dict) and value and not is_thought:
+        if isinstance(value, dict) and value and not is_thought:  # {"text": {"value": …}}
             return value.get("value")
         if value:
             return value
@@ -399,7 +403,7 @@ def _inner(part: Mapping[str, Any], is_thought: bool) -> Any:
 def _reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning that a server reports apart from the answer."""
     for field in REASONING_FIELDS:
-        reasoning = "".join(text for _, text in _texts(message.get(field), True))
+        reasoning = "".join(text for _, text in _texts(message.get(field), is_thought=True))
         if reasoning:
             return reasoning
     return ""
@@ -414,7 +418,8 @@ def _tool_arguments(message: Mapping[str, Any]) -> str:
         arguments = json_of(function.get("arguments") or function.get("input"))
         place = str(call.get("index", number))  # a stream sends the arguments of a call in parts
         texts.setdefault(place, []).append(arguments)
-    return "\n".join(filter(None, map("".join, texts.values())))
+    whole = ["".join(parts) for parts in texts.values()]
+    return "\n".join(filter(None, whole))
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
@@ -525,8 +530,10 @@ _MARKERS = (
     ),  # harmony without its special tokens
     (r"<\|(?:begin_of_thought|thinking|think)\|>", r"<\|(?:end_of_thought|/thinking|/think)\|>"),
 )
-"""What begins and what ends a thought, by family; any end ends any thought."""
-_OPENING, _CLOSING = map("|".join, zip(*_MARKERS, strict=True))
+"""By family, patterns of the marker that begins a thought and of the one that ends it. A thought
+that one family's marker begins may be ended by any other's."""
+_OPENING = "|".join(opening for opening, _ in _MARKERS)
+_CLOSING = "|".join(closing for _, closing in _MARKERS)
 _MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE | re.DOTALL)
 _END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)++")
 """White space and special tokens: a text of nothing else is empty."""
@@ -537,7 +544,7 @@ class Split:
     """A text, divided into a thought and the rest."""
 
     text: str
-    """What is outside of the thought."""
+    """The text outside of the thought."""
     thought: str
     is_open: bool = False
     """Whether the thought has no end: the model was cut off, or stopped, in it."""
@@ -546,8 +553,8 @@ class Split:
 def split_thought(text: str) -> Split:
     """Split a text. Markers within a JSON object are part of its strings, and do not count.
 
-    The text before the last closing marker is thought, even without an opening marker, since that
-    may be in the prompt. The text after a later opening marker is thought, too.
+    The text before the last closing marker is thought, even without an opening marker, since the
+    prompt may hold that one. The text after a later opening marker is thought, too.
     """
     markers = _markers(text)
     begin = max((marker.end() for marker in markers if marker["closing"] is not None), default=0)

@@ -7,8 +7,8 @@ Contents:
     `adapted`, `room_left`: what to change after an error that says what the endpoint refuses.
         `adapted` returns another dialect, which the client keeps as long as it lives. `room_left`
         returns a shorter limit on the answer beside a long prompt, for that call alone. No request
-        is sent to try something out, and nothing learned outlives the run: a warning prints the
-        option that declares it for later runs.
+        is sent to try something out, and no change outlives the run: a warning prints the option
+        that declares the change for later runs.
 
 `completion` reads what comes back. This module knows nothing of connections and retries.
 """
@@ -61,22 +61,22 @@ class Dialect:
     length: str = "max_tokens"
     """Name of the parameter that limits the length of an answer."""
     most_tokens: int | None = None
-    """Most tokens of an answer that it accepts. None: as many as the context holds."""
+    """Most tokens of an answer that the endpoint accepts. None: as many as the context holds."""
     thinks: bool = False
-    """Whether every model behind it thinks before it answers."""
+    """Whether every model behind the endpoint thinks before it answers."""
     words_too: bool = False
-    """Whether the prompt also describes the schema, since its field may be ignored."""
+    """Whether the prompt also describes the schema, since the endpoint may ignore the field."""
     repeats: int | None = 1_999
     """Largest bound on a length that the endpoint's grammars take; None: any. llama.cpp has refused
-    larger ones since November 2025, and it may be what is behind a gateway."""
+    larger ones since November 2025, and a gateway may forward requests to it."""
     omits: tuple[str, ...] = ()
     """Fields that are left out of every request. Without `response_format`, the prompt describes
     the schema; without `uuid`, images have no names."""
     stream: bool = False
     """Whether the endpoint answers only in a stream of events."""
     no_thinking: Mapping[str, Any] | None = None
-    """Fields of a request that turn thinking off; {} where nothing thinks unless it is asked to.
-    None: those of the model's family."""
+    """Fields of a request that turn thinking off; {} if no model thinks unless the request asks for
+    it. None: those of the model's family."""
     image_names: bool = False
     """Whether an image may carry a `uuid` and later be sent as that uuid alone (vLLM)."""
     counters: bool = False
@@ -99,7 +99,7 @@ class Dialect:
         """Return the tokens to allow for a thought, beside those of the answer.
 
         Args:
-            thinking: What the caller wants; None for what the model does by itself.
+            thinking: Whether the caller wants a thought; None for the model's own default.
             family: The model's family.
         """
         is_thinking = family.thinks if thinking is None else thinking
@@ -200,7 +200,8 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "mistral": {"capabilities": dict, "owned_by": "mistralai"},
     "openrouter": {"canonical_slug": str, "architecture": dict},
 }
-"""Dialects of services, by fields in an entry of their list: the type, or how the value begins."""
+"""Dialects of services, by fields of an entry in their list of models. With each field stands the
+type of its value, or the beginning of it."""
 HEADERS = {
     "x-litellm-version": "litellm",
     "x-litellm-call-id": "litellm",
@@ -222,7 +223,10 @@ def dialect_named(words: str) -> Dialect:
             f"dialect must be one of {', '.join(DIALECTS)}, or an ak.Dialect; got "
             f"{printable(name, 80)!r}."
         )
-    values: dict[str, Any] = dict(change.partition("=")[::2] for change in changes)
+    values: dict[str, Any] = {}
+    for change in changes:
+        field, _, value = change.partition("=")
+        values[field] = value
     if "omits" in values:
         values["omits"] = tuple(values["omits"].split("+"))
     try:
@@ -261,7 +265,8 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     Args:
         models: The parsed list; anything else counts as no list.
         headers: The headers of the answer, with lower-case names.
-        model: The model that is asked for. Its entry counts, or else the first one.
+        model: The model that is asked for. The dialect follows from its entry in the list, or from
+            the first entry if it has none.
     """
     for name, dialect in HEADERS.items():
         if name in headers:
@@ -281,7 +286,7 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
 
 
 def _matches(value: Any, sign: Any) -> bool:
-    """Return whether a value has a type, or begins with a text; the sign is one or the other."""
+    """Return whether a value is of the type `sign`, or begins with the text `sign`."""
     if isinstance(sign, type):
         return isinstance(value, sign)
     return isinstance(value, str) and value.startswith(sign)
@@ -353,8 +358,8 @@ def build_payload(
     clips = [image for image in request.images if isinstance(image, Clip)]
     keys = {image.key for image in request.images if not isinstance(image, Clip)}
     named = keys.intersection(known) if dialect.image_names else set[str]()
-    optional = {**parameters, **_schema_fields(request, dialect, is_forced)}
-    sent = {name: value for name, value in optional.items() if name not in dialect.omits}
+    wanted = {**parameters, **_schema_fields(request, dialect, is_forced)}
+    sent = {name: value for name, value in wanted.items() if name not in dialect.omits}
     messages = request.messages
     if dialect.words_too or not SCHEMA_FIELDS & sent.keys():
         messages = _with_schema_in_words(request)
@@ -363,6 +368,7 @@ def build_payload(
     if dialect.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     if clips and dialect.counters:  # vLLM: no other server has counters
+        # The processor's "edges" are the least and the most pixels of all frames together.
         pixels = max(4096, clips[0].pixels)
         body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
         body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": pixels}}
@@ -387,10 +393,10 @@ def build_payload(
 
 
 def conversation(request: Request) -> str:
-    """Return the name of a request's conversation. Requests with the same first image share one.
+    """Return the name of a request's conversation.
 
-    Requests without images share one if their first two messages are equal: the system's and the
-    user's.
+    Requests with the same first image share a conversation. Requests without images share one if
+    their first two messages are equal: the system's and the user's.
     """
     start = repr([message.parts for message in request.messages[:2]])
     if request.images:
@@ -399,7 +405,7 @@ def conversation(request: Request) -> str:
 
 
 def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of all bodies. Of two values the later counts; objects are merged."""
+    """Return the fields of all bodies. Later values replace earlier ones; objects are merged."""
     whole: dict[str, Any] = {}
     for body in bodies:
         for name, value in body.items():
@@ -439,10 +445,10 @@ def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[str, Any]:
     """Return the fields of the body that hold the answer's schema."""
-    schema = json_schema(request.schema)
-    form: dict[str, Any] = {"name": request.step}
     if dialect.schema == "words":
         return {}
+    schema = json_schema(request.schema)
+    form: dict[str, Any] = {"name": request.step}
     if dialect.schema == "strict":
         form |= {"strict": True, "schema": _without(BOUNDS, schema)}
     elif dialect.counters and not is_forced:  # vLLM, which knows llguidance
@@ -450,7 +456,7 @@ def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[
     elif dialect.repeats is None:
         form["schema"] = schema
     else:
-        form["schema"] = _without(REPEATED, schema, dialect.repeats)
+        form["schema"] = _without(REPEATED, schema, above=dialect.repeats)
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
@@ -555,28 +561,30 @@ SCHEMA_NAMES = re.compile(
 LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The other name of the field that limits an answer."""
 LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
-"""Words of errors for the length of an answer."""
+"""Names of the length of an answer in errors."""
 NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
 CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
-"""Words of errors for the length of the context."""
+"""The length of the context, as errors state it."""
 PROMPT = re.compile(
     r"(\d{1,12}) (?:tokens? )?"
     r"(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
     r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
     r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})"
 )
-"""Words of errors for the length of the prompt; one of the groups matches."""
+"""The length of the prompt, as errors state it: in one of the groups."""
 SUM = re.compile(r"(\d{1,12}) \+ \d{1,12} > (\d{1,12})")
-"""Anthropic's words for both: "exceed context limit: 188240 + 21333 > 200000"."""
+"""The lengths of prompt, answer and context, as Anthropic's errors state them: "exceed context
+limit: 188240 + 21333 > 200000"."""
 FEWEST_TOKENS = 256
 """Fewest tokens that leave room for an answer. No error lowers the limit further."""
 
 
 def room_left(failure: HttpFailure, limit: int) -> int | None:
-    """Return the tokens that the context leaves beside this prompt, if the error names both.
+    """Return the tokens that the context leaves for an answer, by an error about a long prompt.
 
-    None if it does not, or if what is left is too little, or no less than `limit`.
+    The result is None if the error does not name the lengths of both the context and the prompt, or
+    if the tokens left are fewer than `FEWEST_TOKENS` or no fewer than `limit`.
     """
     words = _words(failure)
     context = CONTEXT.search(words)
@@ -604,14 +612,9 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
         return replace(dialect, stream=True)
     if not words or CONTEXT.search(words):
         return None
-    # Errors state the limit in many ways: take the largest number below the limit that was sent.
-    fewer = list[int]()
-    for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words)):
-        most = int(number) - bool(exclusive)
-        if FEWEST_TOKENS <= most < sent.limit and most != failure.status:
-            fewer.append(most)
-    if LENGTH.search(words) and fewer:
-        return replace(dialect, most_tokens=max(fewer))
+    most_tokens = _most_tokens_in(failure, sent.limit)
+    if LENGTH.search(words) and most_tokens:
+        return replace(dialect, most_tokens=most_tokens)
     other = LENGTHS.get(dialect.length, "")
     if other and _is_named(words, dialect.length) and (_is_named(words, other) or "extra" in words):
         return replace(dialect, length=other)
@@ -619,6 +622,19 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
     if not refused:
         return None
     return replace(dialect, omits=(*dialect.omits, *refused))
+
+
+def _most_tokens_in(failure: HttpFailure, limit: int) -> int:
+    """Return the limit on an answer that an error states; 0 if it states none below `limit`.
+
+    Errors state it in many ways, so the largest number below the limit that was sent is taken.
+    """
+    most_tokens = 0
+    for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words)):
+        stated = int(number) - bool(exclusive)
+        if FEWEST_TOKENS <= stated < limit and stated != failure.status:
+            most_tokens = max(most_tokens, stated)
+    return most_tokens
 
 
 def _words(failure: HttpFailure) -> str:

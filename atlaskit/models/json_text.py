@@ -32,7 +32,9 @@ MOST_REPAIRED = 100_000
 """Most characters of an object that is repaired."""
 
 _STRINGS = r"""(?P<double>"(?:[^"\\]|\\.)*+"?)|(?P<single>'(?:[^'\\\n]|\\.)*+')"""
+"""A string in double quotes, which may never be closed, or one in single quotes, on one line."""
 _COMMENT = r"(?://[^\n]*|/\*.*?(?:\*/|\Z)|(?<!&)\#[^\n]*)"
+"""A comment of JavaScript or Python. The # of an HTML entity such as &#34; begins none."""
 _ESCAPES = r"\\++[\"']?"
 """Backslashes outside of a string, and a quote after them, which begins no string."""
 _STRUCTURE = re.compile(rf"{_ESCAPES}|{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
@@ -76,7 +78,7 @@ class Span:
     value: dict[str, Any] | None
     """The object; None if it cannot be read."""
     fault: str = ""
-    """Why it cannot be read."""
+    """Why it is no JSON as it is written, even if it was repaired; "" if it is."""
 
 
 def strict_json(text: str) -> Any:
@@ -99,7 +101,7 @@ def strict_json(text: str) -> Any:
 def json_objects(text: str) -> Iterator[Span]:
     """Yield the outermost objects of a text in order, each with its place.
 
-    An object with a key that is never closed ends the search: no object inside it is an answer.
+    An object that has a key but no closing brace ends the search: none inside it is an answer.
 
     Raises:
         TooMuch: If the search takes too long.
@@ -171,7 +173,7 @@ def _repaired(part: str) -> dict[str, Any] | None:
             part = html.unescape(part).translate(_CURLY)
         elif '"' not in part:
             part = part.translate(_CURLY)
-        if part.startswith("\\{") or part.endswith("\\}"):
+        if part.endswith("\\}"):
             part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
         part = _GEMMA.sub(lambda found: json.dumps(found[1]), part)
         value = strict_json(_TOKEN.sub(_in_json, part))
@@ -287,7 +289,7 @@ class _Fitting:
                 return self._fit_object(_parsed(value, dict), schema)
             case "array":
                 return self._fit_list(value, schema, name)
-        return value
+        return value  # pydantic itself reads a number or a boolean from a string
 
     def _resolved(self, schema: Schema) -> Schema:
         """Return a schema, or the definition that it refers to."""
@@ -314,7 +316,10 @@ class _Fitting:
         return [self.fit(item, schema.get("items", {}), name) for item in items]
 
     def _fit_variant(self, value: Any, variants: list[Schema], name: str) -> Any:
-        """Fit a value to the one variant whose constants it has; otherwise return it as it is."""
+        """Fit a value to the only variant beside null, or to the one whose constants it has.
+
+        If there is no such variant, return the value as it is.
+        """
         possible = [each for each in variants if each.get("type") != "null"]
         if value is None and len(possible) < len(variants):
             return None
@@ -381,7 +386,10 @@ def _labels(text: str) -> set[Any]:
 
 
 def _one_of(value: Any, allowed: list[Any]) -> Any:
-    """Return the one allowed value that a value spells; otherwise the value itself."""
+    """Return the one allowed value that a value spells; otherwise the value itself.
+
+    Where numbers are allowed, any whole number becomes an integer, also one that is not allowed.
+    """
     if isinstance(value, bool):
         return value
     if not all(isinstance(each, str) for each in allowed):

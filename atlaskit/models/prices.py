@@ -15,8 +15,8 @@ A_MILLION = 1_000_000
 class Prices:
     """Prices of a model in USD per million tokens, as its provider lists them.
 
-    Servers do not tell which of the cached tokens encode images. So each cached token is charged
-    with the same discount: the difference between `prompt` and `cached`.
+    Servers do not report which of the cached tokens encode images. So the price of every cached
+    token is reduced by the same discount: the difference between `prompt` and `cached`.
 
     Raises:
         InputError: If a price is negative or no finite number, `cached` is above `prompt`, or

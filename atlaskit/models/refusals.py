@@ -53,8 +53,8 @@ CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|k
 """Fields that hold an error's code or type."""
 CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
 CONTENT = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
-"""Statuses of refusals that concern the content of a request. 0 stands for an error in an answer
-that has status 200."""
+"""Statuses of refusals that concern the content of a request. 0 stands for an error that names no
+code in an answer that has status 200."""
 CALLER = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
 """Statuses of refusals that concern the caller: its key, its credit, its rate of requests."""
 LOADING = frozenset({0, 409, 425, 429, *range(500, 600)}) - {501, 504}
@@ -73,7 +73,8 @@ class Rule(NamedTuple):
     `PARTS`. The first rule of `RULES` that matches counts; "" matches any words."""
     cure: str = ""
     """The remedy, as the end of a sentence. `cure` fills in {context} and {images}, which depend on
-    the dialect, and {cell}, which depends on the words of the error."""
+    the dialect, and {cell}, which depends on the words of the error. The remedies of "model",
+    "key" and "place" depend on the endpoint: `Line.cure` has them."""
     is_final: bool = False
     """Whether every other call of a search would meet the same error."""
 
@@ -302,7 +303,7 @@ RULES = (
         says="",
         cure="raise the gateway's time-out, which is shorter than the model's answer",
     ),
-    Rule(
+    Rule(  # without a status, only the words say that another attempt would not help
         "refused",
         frozenset({0}),
         says=r"""
@@ -379,7 +380,8 @@ def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation
     """Return what an error says.
 
     Args:
-        status: The HTTP status, or the code in an error that came with status 200.
+        status: The HTTP status, or the code in an error that came with status 200; 0 if that error
+            names none.
         headers: The answer's headers, with lower-case names.
         page: The answer's body.
     """
@@ -535,6 +537,8 @@ DELAY = re.compile(
     rf"|(?<=for ){BARE})|({SPELT})\s?后",
     re.IGNORECASE,
 )
+"""A delay, or its end, in an error's words. The first group follows an English word such as
+"retry" and at most three more; the second stands before the Chinese word for "after"."""
 UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "分": 60.0, "秒": 1.0}
 """Seconds in a unit, by its first letter."""
 EPOCH_S = 1e9
@@ -627,7 +631,7 @@ def _seconds(value: Any, name: str = "") -> float | None:
     """
     if isinstance(value, dict):  # Google's Duration
         value = value.get("seconds")
-    if value is True or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value)[: limits.HEADER].strip(' \t"')
     parts = set(text.split(", "))

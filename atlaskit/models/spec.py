@@ -27,7 +27,7 @@ from atlaskit.models.dialect import DIALECTS, checked_extra_body, dialect_named
 from atlaskit.models.http import SECRET_NAMES
 
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
-"""A name of a model, where a message needs one."""
+"""Name of a model, as an example in messages."""
 WITHOUT_SCHEME = re.compile(
     r"/{0,2}(?:"
     r"(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?"  # host:8000, [::1]:8000/v1
@@ -47,6 +47,8 @@ USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 class ModelSpec:
     """Where a model is, and the options of its client.
 
+    The options become arguments of `VLM`. For an option that is None, the default of `VLM` holds.
+
     Raises:
         InputError: If a value breaks a rule, or the values do not fit together.
     """
@@ -54,13 +56,13 @@ class ModelSpec:
     model: str
     """The address of an endpoint, or what vLLM serves on this machine."""
     name: str | None = None
-    """Name of the model at the endpoint. None: the first that chats."""
+    """Name of the model at the endpoint. None: the first chat model that the endpoint lists."""
     dialect: str | None = None
     key_env: str | None = None
     """Name of the environment variable with the endpoint's key; "" sends none at all."""
     max_tokens: int | None = None
     thinking: bool | None = None
-    """False: thinking before the answer is turned off."""
+    """False turns off thinking before the answer."""
     extra_body: Mapping[str, Any] | None = None
     """Further fields of each request."""
     headers: tuple[str, ...] | None = field(default=None, repr=False)
@@ -86,12 +88,12 @@ class ModelSpec:
                 f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model "
                 "on this machine has no second name."
             )
-        of_endpoints = {
+        endpoint_options = {
             "--dialect": self.dialect,
             "--key-env": self.key_env,
             "--header": self.headers,
         }
-        for option, value in of_endpoints.items():
+        for option, value in endpoint_options.items():
             if value and not self.is_address:
                 raise InputError(
                     f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out."
@@ -148,7 +150,7 @@ class ModelSpec:
             options["headers"] = {}
             for header in self.headers:
                 parts = HEADER.fullmatch(header)
-                assert parts is not None, "headers are checked when the model is named"
+                assert parts is not None, "`__post_init__` has checked the headers"
                 name, value = parts.groups()
                 value = VARIABLE.sub(lambda variable: _variable(variable[1]), value)
                 options["headers"][name] = value
@@ -210,7 +212,7 @@ def _words(option: str, value: Any) -> list[str]:
 
 
 def _without_secret(header: str) -> str:
-    """Return a header, without its value if that is a secret in plain words."""
+    """Return a header, with *** for a value that is a secret itself and not a variable."""
     name, _, value = header.partition(":")
     if SECRET_NAMES.search(name) and not VARIABLE.search(value):
         return f"{name}: ***"
@@ -325,15 +327,15 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
             f"A model is a name, or an address and a name; got {len(words)} words: a command's "
             "other arguments stand before --model."
         )
-    of_options = [each.name for each in fields(ModelSpec) if each.name not in ("model", "name")]
-    own = {attribute: getattr(options, attribute) for attribute in of_options}
-    own["headers"] = tuple(own["headers"]) if own["headers"] else None  # argparse makes a list
+    attributes = [each.name for each in fields(ModelSpec) if each.name not in ("model", "name")]
+    values = {attribute: getattr(options, attribute) for attribute in attributes}
+    values["headers"] = tuple(values["headers"]) if values["headers"] else None  # not a list
     name = words[1] if len(words) > 1 else None
-    return ModelSpec(words[0], name, **own)
+    return ModelSpec(words[0], name, **values)
 
 
 class _Words(argparse.ArgumentParser):
-    """A parser of a string, whose mistakes are errors and do not end the program."""
+    """A parser that raises InputError for wrong words and does not end the program."""
 
     def error(self, message: str) -> NoReturn:
         # argparse quotes a wrong value. A long one may be a key that stands in the wrong place.
@@ -344,5 +346,5 @@ class _Words(argparse.ArgumentParser):
 def _is_folder(text: str) -> bool:
     try:
         return Path(text).expanduser().is_dir()
-    except (OSError, RuntimeError, ValueError):  # too long, of no user, or with a zero byte
+    except (OSError, RuntimeError, ValueError):  # a path too long, of no user, or with a zero byte
         return False

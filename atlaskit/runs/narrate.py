@@ -105,7 +105,7 @@ def action_text(action: ActionRecord) -> str:
     for kind in kinds:  # two kinds are called Investigate, one for each direction
         if kind.given in ({}, {"direction": action.direction}):
             return kind.phrase.format(cells=named)
-    return f"{kinds[0].verb} of {named}"
+    return f"{kinds[0].verb} of {named}"  # the record lacks the direction
 
 
 def action_verb(name: str) -> str:
@@ -238,10 +238,12 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield "choices", "; ".join(map(str, choices)) if isinstance(choices, list) else ""
         case Assign(sorties=sorties):
             for number, each in enumerate(sorties):
-                again = ", between the frames that were seen" if each.shift else ""
-                calls = f"at most {counted(each.calls, 'call')}{again}"
-                how = "one look" if each.stretches_s else each.traversal
-                yield f"worker {number}", f"{spans_text(each.spans_s)}, {how}, {calls}"
+                manner = "one look" if each.stretches_s else each.traversal
+                words = f"{spans_text(each.spans_s)}, {manner}"
+                words += f", at most {counted(each.calls, 'call')}"
+                if each.shift:
+                    words += ", between the frames that were seen"
+                yield f"worker {number}", words
         case Step():
             yield "thought", event.thought
             for item in event.found:
@@ -302,7 +304,7 @@ def cited_frames(cited: Any) -> str:
 
 
 def cited_labels(answer: dict[str, Any]) -> list[str]:
-    """Return the evidence that a decision cites for its answer as a whole or for its choice."""
+    """Return the labels of the evidence that a decision cites for its answer or for its choice."""
     weighed = answer.get("weighed")
     judged = [answer]
     if isinstance(weighed, list):

@@ -1,9 +1,9 @@
 """`Collection`: several films that are searched together, each under its own name.
 
-The seconds of a collection count through all films, one after another. `film_at` returns the film
-of a second. No cell of the first grid has parts of two films, unless there are more films than
-cells. Then a cell covers several films, and one in the middle represents them. A film is only read
-if a cell that it represents is shown.
+The time of a collection runs through all films, one after another. `film_at` returns the film at a
+second. No cell of the first grid covers parts of two films, unless there are more films than cells.
+Then a cell covers several films, and the middle one represents them. A film is only read if a cell
+that it represents is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Film(NamedTuple):
     """One film of a collection."""
 
     name: str
-    """Its name for people: for a file, its path below the folder."""
+    """The name that people see: that of the file, with folders where needed, or from a table."""
     start_s: float
     """The second of the collection at which it starts."""
     end_s: float
@@ -38,14 +38,14 @@ class Film(NamedTuple):
     """When its recording began, if that is known."""
 
     def clock(self, time_s: float) -> datetime | None:
-        """Return the time of day and date of a second of the collection, if they are known."""
+        """Return when a second of the collection was recorded, if that is known."""
         if self.began is None:
             return None
         return self.began + timedelta(seconds=max(0.0, time_s - self.start_s))
 
 
 def moment_of(text: str) -> datetime | None:
-    """Return the moment that a text names, in a form of ISO 8601; None if it names none."""
+    """Return the date and time that a text gives in ISO 8601; None for any other text."""
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
@@ -57,10 +57,11 @@ class Collection(Playlist):
 
     Args:
         parts: The films, in order.
-        names: A name for each.
-        began: When the recording of each began; None where that is not known.
+        names: A name for each film.
+        began: When the recording of each film began, or None if that is not known; empty if it is
+            known for none.
         left_out: A sentence for each file that could not be opened.
-        subtitles: The lines of the whole; None to join those of the films.
+        subtitles: The lines of the whole collection; None to join those of the films.
 
     Raises:
         InputError: There are no films, or not as many names as films.
@@ -87,7 +88,7 @@ class Collection(Playlist):
         self.fingerprint = collection_fingerprint([part.fingerprint for part in parts], names)
 
     def film_at(self, time_s: float) -> Film:
-        """Return the film that a second of the collection is in; the last one at its very end."""
+        """Return the film at a second of the collection; at the very end, the last film."""
         return self.films[self._index_at(time_s)]
 
     def films_in(self, start_s: float, end_s: float) -> tuple[Film, ...]:
@@ -134,30 +135,30 @@ class Collection(Playlist):
         The frame comes from one film: the middle one of those that lie completely in the interval,
         or, if there is none, the one that fills most of it.
         """
-        found_s = [0.0] * len(intervals)
-        places_of: dict[int, list[int]] = {}
-        for place, interval in enumerate(intervals):
-            places_of.setdefault(self._representative(*interval), []).append(place)
-        for film, places in places_of.items():
+        moments_s = [0.0] * len(intervals)
+        indices_by_film: dict[int, list[int]] = {}
+        for index, interval in enumerate(intervals):
+            indices_by_film.setdefault(self._representative(*interval), []).append(index)
+        for film, indices in indices_by_film.items():
             from_s = self._edges_s[film]
             to_s = self._edges_s[film + 1]
             part = self.parts[film]
             inside = []
-            for place in places:
-                start_s, end_s = intervals[place]
+            for index in indices:
+                start_s, end_s = intervals[index]
                 inside.append((max(0.0, start_s - from_s), min(part.duration_s, end_s - from_s)))
             try:
-                of_film_s = part.moments(inside, sampling, cache)
+                film_moments_s = part.moments(inside, sampling, cache)
             except FrameError as error:
                 if not error.is_lasting:
                     raise
                 # The film is damaged, and midpoints are found without reading it.
-                of_film_s = part.moments(inside, "midpoint")
-            for place, at_s in zip(places, of_film_s, strict=True):
-                start_s, end_s = intervals[place]
+                film_moments_s = part.moments(inside, "midpoint")
+            for index, at_s in zip(indices, film_moments_s, strict=True):
+                start_s, end_s = intervals[index]
                 latest_s = math.nextafter(min(end_s, to_s), 0)
-                found_s[place] = min(max(start_s, from_s + at_s), latest_s)
-        return found_s
+                moments_s[index] = min(max(start_s, from_s + at_s), latest_s)
+        return moments_s
 
     def shots_in(self, intervals: Sequence[tuple[float, float]], cache: Cache) -> Shots:
         """Return the shots of the films that represent intervals. See `Video.shots_in`.
@@ -177,6 +178,7 @@ class Collection(Playlist):
         return Shots(tuple(sorted(cuts_s)), places_s, tuple(ranks[place_s] for place_s in places_s))
 
     def _index_at(self, time_s: float) -> int:
+        """Return the index of the film at a second."""
         last = len(self.films) - 1
         found = bisect_right(self._edges_s, time_s + TIME_STEP_S) - 1
         return min(max(found, 0), last)
@@ -190,13 +192,13 @@ class Collection(Playlist):
     def _representative(self, start_s: float, end_s: float) -> int:
         """Return the index of the film that represents an interval."""
         first, last = self._indices(start_s, end_s)
-        whole = []
-        parts_s = []
+        complete_films = []
+        overlaps_s = []
         for film in range(first, last + 1):
             from_s, to_s = self._edges_s[film : film + 2]
-            parts_s.append(min(end_s, to_s) - max(start_s, from_s))
+            overlaps_s.append(min(end_s, to_s) - max(start_s, from_s))
             if start_s <= from_s and to_s <= end_s:
-                whole.append(film)
-        if whole:
-            return whole[len(whole) // 2]
-        return first + parts_s.index(max(parts_s))
+                complete_films.append(film)
+        if complete_films:
+            return complete_films[len(complete_films) // 2]
+        return first + overlaps_s.index(max(overlaps_s))

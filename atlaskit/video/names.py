@@ -1,8 +1,8 @@
 """Names and fingerprints of video files.
 
-* Names: `local_path` returns the file that a person means, or says why there is none. FFmpeg may
-  take a name for an address or a pattern: `Talk: part 1.mp4`, `pipe:0`, `a|b.mp4`. So every library
-  gets it in a form that can only mean a local file (`media_url`).
+* Names: `local_path` returns the path of the file that a person means. `why_unreadable` says why it
+  cannot be read. FFmpeg may mistake a name such as `Talk: part 1.mp4`, `pipe:0` or `a|b.mp4` for an
+  address or a pattern. `media_url` writes a path so that it can only mean a local file.
 * Fingerprints: `file_fingerprint`, `playlist_fingerprint` and `collection_fingerprint` identify
   videos by content, wherever the files are.
 """
@@ -28,19 +28,19 @@ PAGE = re.compile(
     r"|twitch\.tv|dailymotion\.com|tiktok\.com)/",
     re.IGNORECASE | re.ASCII,
 )
-"""Beginnings of the addresses of pages with videos, without `https://`."""
+"""Matches the start of a video page's address that is given without `https://`."""
 LONGEST_NAME = 255
 """Bytes of the longest name in the usual file systems."""
 
 
 def local_path(name: str | os.PathLike[str]) -> Path:
-    """Return the path of the file that a person names by a path, by `~`, or by a `file://` URL.
+    """Return the path of a file that is named by a path, which may begin with `~`, or a file URL.
 
     A file of exactly this name is preferred to one whose name only differs in the Unicode form
-    of accented letters (NFC or NFD).
+    of accented letters (NFC or NFD). The file need not exist.
 
     Raises:
-        VideoError: It is an address on another machine, or its home folder does not exist.
+        VideoError: The name is an address on another machine, or its home folder does not exist.
         InputError: No file can have this name.
     """
     if not isinstance(name, str | os.PathLike):
@@ -92,15 +92,18 @@ def _checked(text: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Return whether a file or a folder is there; False for one that cannot be looked at."""
+    """Return whether a file or a folder exists; False if the system does not let us find out."""
     try:
         return path.exists()
-    except OSError:  # whoever opens the file is told why
+    except OSError:  # opening the file reports the cause
         return False
 
 
 def _respelled(path: Path) -> Path:
-    """Return a path, or that of the one file beside it whose name reads the same in Unicode."""
+    """Return the path of the file whose name is the same text in another Unicode form.
+
+    If the path itself exists, or no or several files beside it have such a name, return the path.
+    """
     if path.name.isascii() or exists(path):
         return path
     wanted = normalize("NFC", path.name)
@@ -111,8 +114,8 @@ def _respelled(path: Path) -> Path:
 
 
 def _path_of_url(rest: str) -> Path:
-    """Return the path in a `file:` URL, from what follows `file://`."""
-    # Not urlsplit: a person may have typed `?` and `#` as ordinary characters of a name.
+    """Return the path in a `file:` URL, given the text after `file://`."""
+    # Not urlsplit: `?` and `#` may be ordinary characters of the name.
     host, slash, path = rest.partition("/")
     if host.lower() not in ("", "localhost", "127.0.0.1"):
         raise VideoError(
@@ -132,7 +135,7 @@ def name_as_text(name: str | os.PathLike[str]) -> str:
 
 
 def media_url(path: str | os.PathLike[str]) -> str:
-    """Return a path in the form in which FFmpeg takes it for a local file, whatever its letters."""
+    """Return a URL that FFmpeg opens as a local file, whatever characters the path holds."""
     return f"file:{Path(path).absolute()}"
 
 
@@ -192,8 +195,8 @@ def file_fingerprint(path: Path) -> str:
     """Hash a file's size, its first and last MiB, and 14 blocks of 64 KiB spread between them.
 
     The time does not depend on the size of the file. Two files of equal size that only differ
-    outside these parts have the same fingerprint. This does not happen by accident, since encoding
-    a video again changes its size.
+    outside these parts have the same fingerprint. This is unlikely to happen by accident, since
+    encoding a video again changes its size.
     """
     size = path.stat().st_size
     digest = hashlib.sha256(f"atlaskit-1:{size}".encode())

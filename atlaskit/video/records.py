@@ -1,6 +1,7 @@
-"""`VideoFacts`: the facts about a video in the cache: its duration, frame rate, size and lines.
+"""Caches the facts about a video and its subtitle lines, so that it can be opened without its file.
 
-They may come from someone else's cache, so they are validated when they are read.
+The facts are its name, duration, frame rate and size (`VideoFacts`). Entries may come from someone
+else's cache, so they are validated when they are read.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ class FilmFacts(BaseModel):
 
     name: Annotated[str, Field(max_length=limits.LINE)]
     began: Annotated[str, Field(max_length=40)] | None = None
-    """When its recording began, as ISO 8601 writes it."""
+    """When its recording began, in ISO 8601."""
 
     @property
     def moment(self) -> datetime | None:
-        """When its recording began."""
+        """When its recording began; None if that is not known."""
         return moment_of(self.began or "")
 
 
@@ -64,13 +65,11 @@ _LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 
 def remember_video(video: Video, cache: Cache) -> None:
-    """Cache the facts about a video and its parts, and its lines, so that it can be recalled."""
+    """Cache the facts about a video and its parts, and its lines."""
     if isinstance(video, Playlist):
-        parts = list({part.fingerprint: part for part in video.parts}.values())
-    else:
-        parts = []
-    for part in parts:
-        put_facts(part, cache)
+        distinct_parts = {part.fingerprint: part for part in video.parts}
+        for part in distinct_parts.values():
+            put_facts(part, cache)
     put_facts(video, cache)
     shown = video.subtitles.fingerprint
     _put(LINES.key(lines=shown), video.subtitles.as_json.encode(), cache)
@@ -91,7 +90,7 @@ def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
 
 
 def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
-    """Return the lines that a video was last asked about with, or None if the cache has none."""
+    """Return the lines that a video had when it was last asked about; None if none are cached."""
     track = _track(cache.get_json(ASKED.key(video=fingerprint)), cache)
     if track is None:
         return None
@@ -102,7 +101,7 @@ def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
 
 
 def _track(fingerprint: object, cache: Cache) -> Subtitles | None:
-    """Return the track of a fingerprint, or None if the cache has none."""
+    """Return the track with a fingerprint, or None if the cache has none."""
     if not isinstance(fingerprint, str):
         return None
     entry = cache.get(LINES.key(lines=fingerprint))
@@ -149,12 +148,12 @@ def _is_fingerprint(_: str, entry: bytes) -> bool:
 VIDEO = Kind("video", 1, _are_facts)
 """A video's metadata: duration, frame rate, size and name."""
 LINES = Kind("lines", 1, _are_lines)
-"""A subtitle track, by the fingerprint of its lines. Left out: the video."""
+"""A subtitle track, by the fingerprint of its lines. The key leaves out the video."""
 ASKED = Kind("asked", 1, _is_fingerprint)
 """The subtitle track that a video had when `ask` last used it."""
 ORIGINAL = Kind("original", 1, _is_fingerprint)
-"""The fingerprint of rolling captions as their source gave them, by that of the track shown, in
-which each line is said once."""
+"""The fingerprint of rolling captions as their source gave them, by the fingerprint of the track
+that is shown instead, in which each word stands once."""
 
 
 def put_facts(video: Video, cache: Cache) -> None:
@@ -172,16 +171,17 @@ def facts_of(video: Video) -> VideoFacts:
         "size": list(video.size),
         "parts": [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else [],
     }
-    if video.lead_s:  # without it, the facts stay as earlier versions stored them
+    if video.lead_s:  # left out if 0, so that the entry equals that of earlier versions
         facts["lead_s"] = video.lead_s
     if isinstance(video, Collection):
         films = []
         for film in video.films:
-            films.append({"name": film.name, "began": film.began and film.began.isoformat()})
+            began = None if film.began is None else film.began.isoformat()
+            films.append({"name": film.name, "began": began})
         facts["films"] = films
     return VideoFacts.model_validate(facts)
 
 
 def _put(key: str, value: bytes, cache: Cache) -> None:
-    """Cache a value that is known to be right, and replace any other under its key."""
+    """Cache a value, and replace any other value that the cache holds under its key."""
     cache.remember(key, lambda: value, fits=lambda entry: entry == value)

@@ -18,7 +18,8 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.subtitles.text import decode_text
 
 SEPARATORS = (",", ";", "\t", "|")
-"""Possible separators of cells. If several give the header the most cells, the first is taken."""
+"""Possible separators of cells. The one that splits the header into the most cells is used; of
+several such separators, the first."""
 DECLARED = "sep="
 """Beginning of a first line that declares the separator for Excel."""
 
@@ -26,9 +27,9 @@ DECLARED = "sep="
 def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
     """Return (place, row) for each row of a CSV or TSV; a row maps the names of columns to cells.
 
-    The place names the file and the number that a spreadsheet shows beside the row, from 1 for the
-    names of the columns. Rows without text are left out, and so are columns without a name and
-    text.
+    The place names the file and the number of the row, which counts from 1 and includes the row
+    with the names of the columns. Rows without text are left out, and so are columns that have
+    neither a name nor text.
 
     Raises:
         InputError: The file cannot be read, has no names of columns, or a row has more cells than
@@ -46,22 +47,22 @@ def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
         raise InputError(f"{path} has more than {limits.TABLE_ROWS:,} rows.")
     width = len(names)
     if len(numbered_rows) > 1:
-        # Where all of several rows are wider than the first, each ends in separators.
+        # If all rows are wider than the header, each of them ends in superfluous separators.
         width = max(width, min(len(cells) for _, cells in numbered_rows))
-    found = []
+    placed_rows = []
     for number, cells in numbered_rows:
         place = f"{path}, row {number}"
         _check_cells(place, names, cells, width)
-        named = {name: cell for name, cell in zip(names, cells, strict=False) if name}
-        found.append((place, named))
-    return found
+        row = {name: cell for name, cell in zip(names, cells, strict=False) if name}
+        placed_rows.append((place, row))
+    return placed_rows
 
 
 def read_text(path: Path) -> str:
     """Return the text of a file in whatever encoding it was saved.
 
     Raises:
-        InputError: It cannot be read, or is no text.
+        InputError: The file cannot be read, or is not text.
     """
     try:
         data = read_whole(path)
@@ -80,12 +81,15 @@ def separator_of(text: str) -> tuple[str, str]:
     if declared.startswith(DECLARED) and len(declared) == len(DECLARED) + 1:
         return declared[-1], rest
     header = next((line for line in text.splitlines() if line.strip()), "")
-    widths = {each: len(next(csv.reader([header], delimiter=each), [])) for each in SEPARATORS}
-    return max(SEPARATORS, key=widths.__getitem__), text
+
+    def cell_count(separator: str) -> int:
+        return len(next(csv.reader([header], delimiter=separator), []))
+
+    return max(SEPARATORS, key=cell_count), text
 
 
 def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that has some text, after its number."""
+    """Yield (number, cells) of each row that has some text."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     number = 0
     while True:
@@ -110,6 +114,7 @@ def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[
 
 
 def _check_names(place: str, names: Sequence[str]) -> None:
+    """Raise InputError for too many columns, or two with the same name."""
     if len(names) > limits.COMMAS:
         raise InputError(f"{place} has more than {limits.COMMAS:,} columns.")
     for number, name in enumerate(names):

@@ -1,9 +1,9 @@
-"""Opens a local file, and returns the languages and titles of its tracks.
+"""Opens media files with PyAV, and describes their tracks of sound and subtitles.
 
-* Languages: `same_language`, `language_code`. Codes of ISO 639 and English names; `en`, `eng` and
-  `English` are one.
-* Files: `open_media` with PyAV 18 or 19, and `tags_of` a stream.
-* Tracks: `Track`, the facts about a track of sound or subtitles.
+* Languages: `same_language` and `language_code` take codes of ISO 639 and English names, so that
+  `en`, `eng` and `English` are the same language.
+* Files: `open_media` opens a local file with PyAV 18 or 19, and `tags_of` reads a stream's tags.
+* Tracks: `Track` holds the facts about a track of sound or subtitles.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def same_language(wanted: str, tag: str) -> bool:
         tag: The tag of the track, likewise.
 
     Raises:
-        InputError: `wanted` is no language, and not the same text as the tag.
+        InputError: `wanted` is not a known language, and not the same text as the tag.
     """
     language = _code(wanted) if isinstance(wanted, str) else None
     found = _code(tag)
@@ -83,7 +83,7 @@ def language_code(language: str) -> str:
         language: A code or an English name, in upper or lower case. A region (`en-US`) is ignored.
 
     Raises:
-        InputError: `language` is no language.
+        InputError: `language` is not a known language.
     """
     from iso639 import Lang  # here, so that `import atlaskit` stays light
 
@@ -102,7 +102,7 @@ def _code(name: str) -> str | None:
     from iso639 import Lang  # here, so that `import atlaskit` stays light
     from iso639.exceptions import DeprecatedLanguageValue, InvalidLanguageValue
 
-    name = name.partition("(")[0].strip().replace("_", "-")
+    name = name.partition("(")[0].strip().replace("_", "-")  # as in "English (SDH)" and "pt_BR"
     if name.lower() in UNKNOWN:
         return None
     colloquial = COLLOQUIAL.get(name.lower().partition("-")[0])
@@ -132,28 +132,31 @@ POINTING = {
     "image2",
     "vobsub",
 }
-"""FFmpeg's names of formats whose files only name other files, which FFmpeg would open."""
+"""FFmpeg's names of formats whose files only refer to other files, which FFmpeg would open."""
 NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
-"""FFmpeg's names of formats that hold text, which it would draw."""
+"""FFmpeg's names of formats that hold text, which FFmpeg would draw as pictures."""
 
 
 def open_media(
     path: str | Path, options: dict[str, str], timeout_s: float | None = None
 ) -> InputContainer:
-    """Open a media file, but no other file that it names. Tags may not be UTF-8: see `tags_of`.
+    """Open a media file, but none of the files to which it refers.
 
     Args:
         path: The file.
         options: Options of FFmpeg's demuxer.
         timeout_s: The most seconds that FFmpeg may wait for data; None for no limit.
 
+    Returns:
+        The open file. Its tags may hold bytes that are not UTF-8: read them with `tags_of`.
+
     Raises:
-        FFmpegError, OSError, ValueError: As `av.open`.
+        FFmpegError, OSError, ValueError: Whatever `av.open` raises.
     """
     import av  # here, so that `import atlaskit` stays light
 
     tag_options: dict[str, Any] = {}
-    if int(av.__version__.partition(".")[0]) < 19:  # PyAV 19 always reads tags so
+    if int(av.__version__.partition(".")[0]) < 19:  # PyAV 19 always decodes tags in this way
         tag_options = {"metadata_errors": "surrogateescape"}
     options = {**options, "protocol_whitelist": "file", "format_whitelist": _formats()}
     container: InputContainer = av.open(
@@ -164,17 +167,17 @@ def open_media(
 
 @lru_cache(maxsize=1)
 def _formats() -> str:
+    """Return the formats that may be opened, as FFmpeg's option `format_whitelist` takes them."""
     import av
 
-    return ",".join(
-        name for name in av.formats_available - POINTING - NOT_VIDEO if not name.endswith("_pipe")
-    )
+    names = av.formats_available - POINTING - NOT_VIDEO
+    return ",".join(name for name in names if not name.endswith("_pipe"))
 
 
 def tags_of(stream: Stream) -> dict[str, str]:
     """Return the tags of a stream by their names in lower case, cut to limits.TAG characters.
 
-    U+FFFD replaces what is no UTF-8.
+    U+FFFD replaces bytes that are not UTF-8.
     """
     return {_text(name).lower(): _text(value) for name, value in stream.metadata.items()}
 
@@ -197,9 +200,9 @@ OTHER_CODECS = {
     "wvtt": "WebVTT in MP4",
     "libzvbi_teletextdec": "teletext",
 }
-"""Descriptions of codecs of subtitles that cannot be read, by FFmpeg's names or those in MP4."""
+"""Descriptions of codecs of subtitles that cannot be read, by their names in FFmpeg or in MP4."""
 ASIDE = ("comment", "lyrics", "karaoke", "descriptions", "visual_impaired")
-"""FFmpeg's marks of tracks that are only chosen on request, or if there are no others."""
+"""FFmpeg's dispositions of tracks that are only chosen on request, or if there are no others."""
 PARTIAL = re.compile(
     r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics"
     r"|karaoke|commentar(y|ies)"
@@ -210,20 +213,20 @@ PARTIAL = re.compile(
 
 
 class Track(NamedTuple):
-    """One track of a file."""
+    """One track of sound or subtitles in a file."""
 
     number: int
-    """Its place among the tracks of its kind, from 0."""
+    """Its index among the tracks of its type, sound or subtitles, from 0."""
     language: str
-    """As the file gives it, such as "eng"; "" if it does not."""
+    """Its language tag in the file, such as "eng"; "" if it has none."""
     title: str
     codec: str
-    """FFmpeg's name of the codec. Without one: the codec's name in an MP4 file, or "unknown"."""
+    """FFmpeg's name of the codec; if it has none, the codec's name in an MP4 file, or "unknown"."""
     is_default: bool
     is_forced: bool
     """Whether it only translates signs and foreign words."""
     is_aside: bool = False
-    """Whether it is marked as a commentary, as lyrics or as a description of the picture."""
+    """Whether it has one of the dispositions in ASIDE, such as that of a commentary."""
 
     @property
     def is_text(self) -> bool:
@@ -241,12 +244,18 @@ class Track(NamedTuple):
         return self.is_forced or self.is_aside or bool(PARTIAL.search(self.title))
 
     def __str__(self) -> str:
-        title = f" {printable(self.title, 40)!r}" if self.title else ""
-        marks = ["default"] if self.is_default else []
+        language = printable(self.language, 20) or "language not given"
+        text = f"{self.number}: {language}"
+        if self.title:
+            text += f" {printable(self.title, 40)!r}"
+        marks = []
+        if self.is_default:
+            marks.append("default")
         if self.is_forced:
             marks.append("forced")
-        language = printable(self.language, 20) or "language not given"
-        return f"{self.number}: {language}{title}" + (f" ({', '.join(marks)})" if marks else "")
+        if marks:
+            text += f" ({', '.join(marks)})"
+        return text
 
 
 def tracks_of(streams: Iterable[AudioStream | SubtitleStream]) -> list[Track]:

@@ -1,8 +1,8 @@
-"""The display of a run while it happens: `ak.ask(..., show=True)`.
+"""The display of a run in progress: `ak.ask(..., show=True)`.
 
     open_display                            the display for this process
     run_so_far, counts_text, progress_text  a run in progress, and a line of text about it
-    DrawingThread, Surface                  draws a run from a queue of events, and at its end
+    DrawingThread, Surface                  draws a run on a surface as its events arrive
     StatusLine                              the surface in a terminal
     NotebookOutput                          the surface in a notebook
 
@@ -12,10 +12,10 @@ run ends, the result replaces it as static HTML. (Assign what `ask` returns: if 
 line of a cell, the result is shown a second time.) In a terminal, one line on stderr shows the
 progress and disappears at the end; the result is not printed.
 
-The threads of the search only put events into a queue. The pause between two drawings grows with
-the time that one takes, up to a second, so that the display is never far behind. The root grid in
-a notebook may take long, so another thread draws it. A run that ends at once, because the cache
-answers it, is drawn only once.
+The threads of the search only put events into a queue. The pause after a drawing grows with the
+time that the drawing took, up to a second, so that the display is never far behind. The root grid
+in a notebook may take long, so another thread draws it. A run that ends at once, because all
+replies come from the cache, is drawn only once.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from atlaskit.viz.walk.source import RunSource
 
 
 def open_display(video: Video, cache: Cache) -> DrawingThread:
-    """Return the display of a run: in the notebook of this kernel, or else on stderr.
+    """Return the display of a run: in a notebook if this process is its kernel, else on stderr.
 
     Args:
         video: The video that the run searches.
         cache: The cache that frames of the root grid are read from and written to.
     """
     if not _is_kernel():
-        # The line is only shown in a terminal, so elsewhere there is no time to update.
+        # The line shows the time that has passed, but only in a terminal.
         return DrawingThread(StatusLine(), video, cache, is_timed=sys.stderr.isatty())
     return DrawingThread(NotebookOutput(), video, cache)
 
@@ -75,13 +75,13 @@ def _is_kernel() -> bool:
 
 
 def run_so_far(events: Iterable[Event], video: Video, cache: Cache) -> RunSource:
-    """Return a run whose first events are known."""
+    """Return a run in progress, given its events so far."""
     trace = Trace(tuple(events))
     return RunSource(trace, trace, video, cache)
 
 
 def usage_of(run: RunSource) -> Usage:
-    """Return what all calls of a run so far cost, failed ones included."""
+    """Return the usage of all calls of a run so far, failed calls included."""
     return sum((event.usage for event in run.trace if isinstance(event, Call | Failure)), Usage())
 
 
@@ -114,7 +114,10 @@ def progress_text(run: RunSource) -> str:
 
 
 def counts_text(run: RunSource) -> str:
-    """Return the counts of a run whose video is known, and the share of its dead zones."""
+    """Return counts of rounds, calls, tokens and frames, and the share of the dead zones.
+
+    The run must have a video.
+    """
     assert run.within is not None
     kept = counted(len(run.evidence), "evidence frame")
     waiting = pending(run)
@@ -131,7 +134,7 @@ FIRST_S = 0.25
 INTERVAL_S = 0.4
 """The fewest seconds between two drawings."""
 MAX_SHARE = 0.2
-"""Time of a drawing as a share of the pause after it."""
+"""The pause after a drawing is the time of the drawing divided by this, up to MAX_WAIT_S."""
 MAX_WAIT_S = 1.0
 """The longest pause after a drawing, in seconds."""
 FINISHED_WAIT_S = 5.0
@@ -141,16 +144,17 @@ FAILED_WAIT_S = 0.5
 
 
 class Surface(Protocol):
-    """What a run is drawn on.
+    """The place where a run is drawn: a line in a terminal, or the output of a notebook's cell.
 
-    One thread calls it at a time, except that `finish` may be called while a drawing hangs.
+    One thread calls its methods at a time, except that `finish` may be called while a drawing
+    hangs.
     """
 
     def draw(self, run: RunSource) -> None:
         """Replace the drawing by that of the run so far."""
 
     def finish(self, run: RunSource, result: Result | None) -> None:
-        """Show what remains after the run; the result is None if an error ended the run."""
+        """Show what stays after the run; the result is None if an error ended the run."""
 
 
 class DrawingThread:
@@ -162,10 +166,11 @@ class DrawingThread:
         """Prepare the drawing.
 
         Args:
-            surface: What is drawn on.
+            surface: Where the run is drawn.
             video: The video that the run searches.
             cache: The cache that its images are read from and written to.
-            is_timed: Whether the drawing changes with the time, and not only with the events.
+            is_timed: Whether to draw again even if no event has arrived, since the drawing shows
+                the time.
         """
         self._surface = surface
         self._is_timed = is_timed
@@ -181,20 +186,21 @@ class DrawingThread:
         """Queue an event; the first one, which precedes all workers, starts the thread."""
         self._queued.put(event)
         if self._thread is None:
-            # A kernel finds the cell of an output in the context; a new thread has an empty one.
+            # The kernel finds the cell that an output belongs to by a context variable, so the
+            # thread gets a copy of this context.
             self._thread = threading.Thread(
                 target=copy_context().run, args=(self._draw,), daemon=True, name="drawing"
             )
             self._thread.start()
 
     def on_end(self, result: Result | None) -> None:
-        """Draw the last state of the run, or its result.
+        """Show the result of the run, or its last state if there is no result.
 
         Args:
             result: The result; None if an error ended the run.
 
         Raises:
-            Exception: Whatever drawing raised during the run.
+            Exception: Whatever the drawing thread raised during the run.
         """
         self._is_over.set()
         if self._thread is None:
@@ -208,6 +214,7 @@ class DrawingThread:
             raise self._error
 
     def _draw(self) -> None:
+        """Draw the run repeatedly until it ends; the body of the thread."""
         wait_s = FIRST_S
         try:
             while not self._is_over.wait(wait_s):
@@ -234,10 +241,10 @@ class DrawingThread:
 
 
 class StatusLine:
-    """A line with round, calls, frames found, and time; it appears when it is first drawn.
+    """A line on stderr with the round, the calls, the frames found, and the time that has passed.
 
-    There is none in a log file, where it could not disappear, and none while a server is installed
-    or started, which prints lines of its own.
+    There is no line in a log file, where it could not disappear, and none while a server is being
+    installed or started, since that prints lines of its own.
     """
 
     def __init__(self) -> None:
@@ -259,7 +266,8 @@ class StatusLine:
         """Replace the line; a text that the terminal would break is cut off."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text != self._shown and sys.stderr.isatty():
-            # Padded to cover the old text; without a new one, the cursor returns to the start.
+            # Spaces cover the rest of the old text. To remove the line, the cursor also returns to
+            # its start.
             print(
                 f"\r{text:<{len(self._shown)}}",
                 end="" if text else "\r",
@@ -277,8 +285,8 @@ COLUMNS = ("event", "kind", "round", "worker", "summary", "tokens")
 class NotebookOutput:
     """A `Surface` that draws one run as the output of a notebook cell.
 
-    The root grid may take seconds, as its frames may have to be decoded: a thread draws it, and the
-    text stands beside the grid that was drawn last.
+    The root grid may take seconds, as its frames may have to be decoded. So a thread draws it, and
+    until then the newest text is shown with the last grid.
     """
 
     def __init__(self) -> None:
@@ -287,7 +295,7 @@ class NotebookOutput:
         self._lock = threading.Lock()
         self._run: RunSource | None = None
         self._root = Html("")
-        self._drawn: object = None  # the dead zones of the root grid that is drawn, or being drawn
+        self._root_zones: object = None  # the dead zones of the root grid last drawn or begun
         self._root_thread: threading.Thread | None = None
 
     def draw(self, run: RunSource) -> None:
@@ -297,9 +305,9 @@ class NotebookOutput:
         zones = run.memory.dead_zones.intervals
         is_drawing = self._root_thread is not None and self._root_thread.is_alive()
         # Before the first call there is nothing to mark, and a run from the cache may end at once.
-        if not is_drawing and zones != self._drawn and usage_of(run).calls:
-            self._drawn = zones
-            # As in `DrawingThread.on_event`: the kernel finds the cell in the context.
+        if not is_drawing and zones != self._root_zones and usage_of(run).calls:
+            self._root_zones = zones
+            # The copy of the context serves as in `DrawingThread.on_event`.
             self._root_thread = threading.Thread(
                 target=copy_context().run,
                 args=(self._draw_root, run),
@@ -309,7 +317,7 @@ class NotebookOutput:
             self._root_thread.start()
 
     def finish(self, run: RunSource, result: Result | None) -> None:
-        """Show the result as notebooks show it; without one, the last state of the run."""
+        """Show the result as notebooks show it; without a result, the last state of the run."""
         if result is not None:
             self._publish(html.html(result), str(result), is_final=True)
         elif len(run.trace):
@@ -322,6 +330,13 @@ class NotebookOutput:
         self._publish(_page(newest, self._root), counts_text(newest))
 
     def _publish(self, page: str, text: str, is_final: bool = False) -> None:
+        """Replace the output of the cell by a page, unless the output is final already.
+
+        Args:
+            page: The page.
+            text: The text that is shown where HTML is not.
+            is_final: Whether nothing may replace this output.
+        """
         from IPython.display import display  # IPython is only needed in notebooks
 
         with self._lock:  # a drawing that hung must not replace the result
@@ -338,6 +353,7 @@ class NotebookOutput:
 
 
 def _page(run: RunSource, root: Html) -> Html:
+    """Return the display of a run in progress, with its root grid."""
     latest = list(enumerate(run.trace))[-MAX_LATEST:]
     return card(
         title("", "" if run.question is None else run.question.text),
@@ -349,18 +365,18 @@ def _page(run: RunSource, root: Html) -> Html:
 
 
 def _root(run: RunSource) -> Html:
-    """Return the root grid with the cells black that are ruled out by now."""
+    """Return the root grid, in which the cells that are ruled out so far are black."""
 
-    def drawn() -> Html:
+    def draw() -> Html:
         assert run.video is not None
         atlas = atlas_of(run.trace, run.video, run.cache)
         return view(atlas.view(atlas.start(dead_zones=run.memory.dead_zones)), SMALL_WIDTH_PX)
 
-    return guarded("The root grid", drawn)
+    return guarded("The root grid", draw)
 
 
 def event_row(index: int, event: Event) -> tuple[object, ...]:
-    """Return an event as a row of a table under COLUMNS."""
+    """Return an event as a row of a table with COLUMNS."""
     tokens: int | str = ""
     if isinstance(event, Call | Failure):
         tokens = event.usage.tokens

@@ -27,8 +27,8 @@ def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
     cells = call.observation.legal["add_to_scratchpad"]
     targets = perception.targets(call.question)
     recognised = perception.recognised(call.question, view, cells, targets)
-    for of_event in recognised.values():
-        del of_event[MAX_CITED_CELLS:]
+    for event_cells in recognised.values():
+        del event_cells[MAX_CITED_CELLS:]
     return decision_reply(perception, call.question, recognised, can_cite=bool(cells))
 
 
@@ -45,9 +45,10 @@ def native_reply(perception: Perception, call: NativeCall) -> dict[str, Any]:
     """Return the answer that the frames of a video give."""
     shown = list(map(perception.world.script.event_at, call.clip.times_s))
     found = dict[str, list[int]]()
+    chances = perception.chances
     for event in perception.targets(call.question):
-        matter = event.id, 0.0, call.duration_s
-        if event in shown and not perception.chances.misses(call.question, "miss", *matter):
+        is_missed = chances.misses(call.question, "miss", event.id, 0.0, call.duration_s)
+        if event in shown and not is_missed:
             found[event.id] = []
     return decision_reply(perception, call.question, found, can_cite=False)
 
@@ -114,9 +115,9 @@ def text_reply(perception: Perception, call: TextCall) -> dict[str, Any]:
 
 
 def words_found(perception: Perception, question: Question, text: str) -> dict[str, list[Any]]:
-    """Return the ids of the wanted events that a text tells of, each with no cells to cite.
+    """Return the ids of the wanted events that a text mentions, each with no cells to cite.
 
-    It tells of an event if it holds its description, or a spoken line about it that is true.
+    A text mentions an event if it holds the event's description, or a true spoken line about it.
     """
     lines = perception.world.script.lines
     spoken = {line.event for line in lines if line.text in text and not line.misleading}

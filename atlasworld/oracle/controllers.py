@@ -42,7 +42,7 @@ MOST_LOOKS = 4
 Range = tuple[int, int]
 """The first and the last clip of a range."""
 FINE_S = 1.5
-"""A range is halved only if the frames of its snapshot are further apart, in seconds."""
+"""A range is halved only if the frames of its snapshot are more than this many seconds apart."""
 QUOTED = re.compile("“(.+)”")
 """A spoken line that a question quotes."""
 TOO_MUCH = re.compile(r"Name at most (\d+)%")
@@ -194,6 +194,7 @@ def _clip_at(call: ControllerCall, time_s: float) -> int:
 
 
 def _around(clip: int, clips: int) -> Range:
+    """Return the range of a clip and its two neighbours, in a video of so many clips."""
     return max(0, clip - 1), min(clips - 1, clip + 1)
 
 

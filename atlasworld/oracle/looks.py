@@ -36,7 +36,7 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
     frames, look = _sightings(
         perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells)
     )
-    if not look:  # the hints of scouts are all that is left
+    if not look:  # no cell promises an event, so the oracle follows the scouts' hints
         look = [_stretch(call.root.view.cells[hint.cell]) for hint in call.hints]
     return {
         "reasoning": f"{len(targets)} events are wanted.",
@@ -66,7 +66,11 @@ def _sightings(
     pad: Scratchpad,
     cells: frozenset[int],
 ) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
-    """Return the frames to keep, and the stretches of cells that may hold further events."""
+    """Return the frames to keep, and the stretches of cells that may hold further events.
+
+    `cells` are the numbers of the cells that may be kept, as the labels on the sheets give them.
+    The stretches of the most promising cells come first.
+    """
     frames = list[dict[str, Any]]()
     promises = list[tuple[float, dict[str, float]]]()
     targets = by_id(perception.targets(question))
@@ -133,6 +137,7 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
         return {**reply, "conclusion": {"action": "not_there", "sure": 0.9 if is_all_seen else 0.3}}
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))
     del answer["reasoning"]
+    # A verdict may cite fewer frames than other decisions.
     for part in (answer, *answer.get("weighed", ())):
         for side in ("supporting", "contradicting"):
             if side in part:

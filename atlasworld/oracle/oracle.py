@@ -49,6 +49,7 @@ def task_reply(perception: Perception, call: TaskCall) -> dict[str, Any]:
         return task
     is_about_order = any(word in call.question.text.lower() for word in ORDER_WORDS)
     is_confused = perception.chances.confuses(call.question, "traversal")
+    # A confused oracle chooses the other traversal.
     return {**task, "traversal": "bfs" if is_about_order != is_confused else "dfs"}
 
 
@@ -171,8 +172,10 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
         return {"thought": "It must lie within these cells.", "action": action}
     if recognised:
         closer_look = _closer_look(call, next(iter(recognised.values())))
+        if closer_look is not None:
+            return closer_look
         action = _add_evidence(perception, call.question, recognised, missing)
-        return closer_look or {"thought": "This is what I was sent for.", "action": action}
+        return {"thought": "This is what I was sent for.", "action": action}
     shares = dict[int, float]()
     for cell in legal["expand"]:
         if Expand(cell) not in call.actions:

@@ -1,6 +1,7 @@
 """`Eye`: a double that behaves like a model that sees, as fresh readers did in whole searches."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
@@ -13,6 +14,7 @@ FINE_S = 0.2
 """Step in seconds at which it has seen enough of a border."""
 
 
+@dataclass
 class Eye:
     """Sees what lies at some times of a video, and searches as readers do.
 
@@ -20,31 +22,26 @@ class Eye:
     before, asks for the borders of what it found, and answers once it holds those.
     """
 
-    def __init__(self, truth_s: Sequence[Span], *, lasts_s: float = 4.0, settled_by: str = "one") -> None:
-        self.name = "eye"
-        self.parameters: dict[str, Any] = {}
-        self.truth_s, self.lasts_s, self.settled_by = tuple(truth_s), lasts_s, settled_by
-        self.first: tuple[Span, ...] = ()
-        """Stretches that its plan names, whatever they hold."""
-        self.is_hasty = False
-        """Whether it says that something is not there before it has seen all."""
-        self.is_stubborn = False
-        """Whether it wants to look on though all was seen."""
-        self.requests: list[Request] = []
-        self.change: Callable[[Request, dict[str, Any]], None] = lambda request, answer: None
-        """Changes an answer before it is given, or raises."""
+    truth_s: Sequence[Span]
+    lasts_s: float = 4.0
+    settled_by: str = "one"
+    first: tuple[Span, ...] = ()
+    """Stretches that its plan names, whatever they hold."""
+    is_hasty: bool = False
+    """Whether it says that something is not there before it has seen all."""
+    is_stubborn: bool = False
+    """Whether it wants to look on though all was seen."""
+    change: Callable[[Request, dict[str, Any]], None] = lambda request, answer: None
+    """Changes an answer before it is given, or raises."""
+    requests: list[Request] = field(default_factory=list)
+    name: str = "eye"
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a call from the facts that its images show."""
         self.requests.append(request)
-        call = request.facts
-        if isinstance(call, PlanCall):
-            answer = self.plan(call)
-        elif isinstance(call, LookCall):
-            answer = self.look(call)
-        else:
-            assert isinstance(call, VerdictCall)
-            answer = self.judge(call)
+        answers: dict[Any, Callable[[Any], dict[str, Any]]] = {PlanCall: self.plan, LookCall: self.look}
+        answer = answers.get(type(request.facts), self.judge)(request.facts)
         self.change(request, answer)
         valid = request.schema.model_validate(answer)
         return Reply(valid, valid.model_dump_json(), Usage(calls=1, prompt_tokens=100, completion_tokens=10))
@@ -52,15 +49,9 @@ class Eye:
     def plan(self, call: PlanCall) -> dict[str, Any]:
         """Keep what the sheet shows, and ask for its surroundings."""
         keep, look = self.seen([call.root], call.cells)
-        named = [_stretch(*span, call.root.view.video.duration_s) for span in self.first]
-        return {
-            "reasoning": "",
-            "search_task": "Find it.",
-            "settled_by": self.settled_by,
-            "lasts_s": self.lasts_s,
-            "keep": keep,
-            "look": [*named, *look][:8],
-        }
+        named = [{"start_s": start_s, "end_s": end_s} for start_s, end_s in self.first]
+        plan = {"search_task": "Find it.", "settled_by": self.settled_by, "lasts_s": self.lasts_s}
+        return {"reasoning": "", **plan, "keep": keep, "look": [*named, *look][:8]}
 
     def look(self, call: LookCall) -> dict[str, Any]:
         """Keep what the sheets show, and ask for its borders: again and again, as readers do."""
@@ -100,10 +91,6 @@ class Eye:
                         keep.append({"cell": view.first + index, "description": "it", "confidence": 0.9})
                     cell = view.cells[index]
                     if cell.span_s > FINE_S:
-                        duration_s = view.video.duration_s
-                        look.append(_stretch(cell.start_s - cell.span_s, cell.end_s + cell.span_s, duration_s))
+                        start_s, end_s = max(0.0, cell.start_s - cell.span_s), cell.end_s + cell.span_s
+                        look.append({"start_s": start_s, "end_s": min(view.video.duration_s, end_s)})
         return keep[:16], look[:8]
-
-
-def _stretch(start_s: float, end_s: float, duration_s: float) -> Stretch:
-    return {"start_s": max(0.0, start_s), "end_s": min(duration_s, end_s)}

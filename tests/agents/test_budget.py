@@ -3,9 +3,8 @@
 import random
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import pytest
 from hypothesis import given, settings
@@ -22,28 +21,26 @@ from atlaskit.runs.events import Event
 from atlasworld import World
 
 
-@pytest.mark.parametrize(("workers", "tokens", "dear"), [(4, 40_000, True), (4, 60_000, False)])
-def test_tokens_are_reserved_for_the_decision(
-    world: World, cache: Cache, workers: int, tokens: int, dear: bool
-) -> None:
+@pytest.mark.parametrize(("tokens", "dear"), [(40_000, True), (60_000, False)])
+def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, tokens: int, dear: bool) -> None:
     """Whether the calls of workers are dear, or those of the master, for which two are kept."""
 
     class Large(Babbler):
-        def complete(self, request, **control):  # type: ignore[no-untyped-def]
-            reply = super().complete(request, **control)
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
             prompt_tokens = 5_000 if (request.step == "step") == dear else 500
-            return replace(reply, usage=Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=50))
+            usage = Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=50)
+            return replace(super().complete(request, **control), usage=usage)
 
-    result = search_small(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
+    result = search_small(world, CHOICE, Large(2), cache, workers=4, budget=Budget(tokens=tokens))
     assert result.prediction is not None
-    assert result.total.tokens <= tokens + workers * (5_050 if dear else 550)
+    assert result.total.tokens <= tokens + 4 * (5_050 if dear else 550)
 
 
 def test_an_interrupted_run_makes_no_further_calls(world: World, cache: Cache) -> None:
     """The interrupt comes during the workers' first steps; none of them takes a second one."""
     four = [{"cell": cell, "score": 1.0} for cell in (0, 5, 10, 15)]
-    sends_four = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": four})
-    model, together = Counting(sends_four), threading.Barrier(4)
+    model = Counting(Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": four}))
+    together = threading.Barrier(4)
 
     def interrupt(event: Event) -> None:
         if event.kind == "step":
@@ -57,27 +54,22 @@ def test_an_interrupted_run_makes_no_further_calls(world: World, cache: Cache) -
     assert model.calls.count("step") == 4
 
 
-class Scripted:
+class Costly(Babbler):
     """A model whose calls cost and fail at random, up to the attempts that a call may take."""
 
-    name = "scripted"
-    parameters: Mapping[str, Any] = {}
-
     def __init__(self, seed: int, failing: float) -> None:
-        self._model, self._seed, self._failing = Babbler(seed), seed, failing
-        self.most_attempts: dict[str, list[int]] = {}
-        self._lock = threading.Lock()
+        super().__init__(seed)
+        self.rng = random.Random(seed)
+        self.failing = failing
+        self.allowed: list[tuple[str, int]] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         most = control["max_attempts"]
-        with self._lock:
-            asked = self.most_attempts.setdefault(request.step, [])
-            asked.append(most)
-            rng = random.Random(f"{self._seed} {request.step} {len(asked)}")
-        usage = Usage(calls=rng.choice((1, most, most)), prompt_tokens=100, completion_tokens=10)
-        if rng.random() < self._failing:
-            raise rng.choice((ModelError, BadReply, Refused))("It failed.", usage)
-        return replace(self._model.complete(request, **control), usage=usage)
+        self.allowed.append((request.step, most))
+        usage = Usage(calls=self.rng.choice((1, most, most)), prompt_tokens=100, completion_tokens=10)
+        if self.rng.random() < self.failing:
+            raise self.rng.choice((ModelError, BadReply, Refused))("It failed.", usage)
+        return replace(super().complete(request, **control), usage=usage)
 
 
 @settings(max_examples=30)
@@ -92,15 +84,17 @@ class Scripted:
 def test_two_attempts_are_kept_back_for_the_decision(
     small_world: World, calls: int, seed: int, failing: float, workers: int, steps: int, look_ahead: bool
 ) -> None:
-    model, few = Scripted(seed, failing), {"workers": workers, "steps": steps, "look_ahead": look_ahead}
-    result = search_small(small_world, CHOICE, model, Cache(None), budget=Budget(calls=calls), threads=1, **few)
-    assert len(model.most_attempts["decision"]) == 1 and model.most_attempts["decision"][0] >= 2
-    assert min(min(most) for most in model.most_attempts.values()) >= 1, "no call is made without an attempt"
+    model = Costly(seed, failing)
+    few = {"workers": workers, "steps": steps, "look_ahead": look_ahead, "threads": 1}
+    result = search_small(small_world, CHOICE, model, Cache(None), budget=Budget(calls=calls), **few)
+    (for_the_decision,) = [most for step, most in model.allowed if step == "decision"]
+    assert for_the_decision >= 2
+    assert min(most for _, most in model.allowed) >= 1, "no call is made without an attempt"
     assert result.total.calls <= calls
 
 
 class Clock:
-    """A clock that advances by one second with each call, and by a hundred with a start."""
+    """A clock that stands still but for what a model takes."""
 
     now_s = 1.0
 
@@ -108,35 +102,29 @@ class Clock:
         return self.now_s
 
 
-class TakesASecond(Babbler):
-    """A model whose calls take a second each; that of some number starts a server before."""
-
-    def __init__(self, seed: int, clock: Clock, starts_at: int = -1) -> None:
-        super().__init__(seed)
-        self.time, self.starts_at = clock, starts_at
-
-    def complete(self, request, **control):  # type: ignore[no-untyped-def]
-        self.starts_at -= 1
-        if self.starts_at == 0:
-            with protocol.stopped():
-                self.time.now_s += 100
-        self.time.now_s += 1
-        if (deadline_s := control.get("deadline_s")) is not None:
-            assert protocol.now_s() <= deadline_s, "the start does not take a call its time"
-        return super().complete(request, **control)
-
-
-@pytest.mark.parametrize("starts_at", [-1, 3])
-def test_a_budget_can_limit_seconds(
-    world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch, starts_at: int
-) -> None:
-    """Seconds in which a server starts are not counted: who asks pays for calls."""
-    time = Clock()
-    monkeypatch.setattr("atlaskit.models.protocol.time", time)
+@pytest.mark.parametrize("starts_at", [0, 3])
+def test_seconds_can_be_limited(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch, starts_at: int) -> None:
+    """A call takes a second. Those in which a server starts are not counted."""
+    clock = Clock()
+    monkeypatch.setattr("atlaskit.models.protocol.time", clock)
     monkeypatch.setattr("atlaskit.models.protocol._state", (0.0, 0.0))
+
+    class TakesASecond(Babbler):
+        calls = 0
+
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+            self.calls += 1
+            if self.calls == starts_at:
+                with protocol.stopped():
+                    clock.now_s += 100
+            clock.now_s += 1
+            deadline_s = control.get("deadline_s")
+            assert deadline_s is not None and protocol.now_s() <= deadline_s, "a start takes a call no time"
+            return super().complete(request, **control)
+
     stops = []
     for seconds in (1, 2, 3, 5, 9):
-        model = TakesASecond(seconds, time, starts_at)
+        model = TakesASecond(seconds)
         result = search_small(world, CHOICE, model, cache, workers=1, budget=Budget(seconds=seconds))
         stops.append(result.stop)
         assert (result.prediction is not None) == (seconds > 1)  # the first call takes one second

@@ -1,5 +1,7 @@
 """The most promising region comes first; an interval becomes the regions that cover it."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,21 +14,31 @@ from atlaskit.errors import InputError
 
 ROOT = Grid(0.0, 36_000.0, 4)
 CELLS = tuple(ROOT.expand(cell) for cell in range(16))
+EQUAL = dict.fromkeys(range(16), 0.5)
+RISING = {cell: cell / 16 for cell in range(16)}
 
 
-def frontier(scores: dict[int, float]) -> Frontier:
+def frontier(scores: dict[int, float], priors: dict[int, float] | None = None) -> Frontier:
+    """Return a frontier with the master's scores of root cells, and the priors of some."""
     queue = Frontier(CELLS)
+    if priors:
+        queue.consult(lambda grid: priors.get(grid.path[-1], 0.0))
     queue.rank(scores)
     return queue
 
 
-def test_the_best_regions_come_first() -> None:
+def visit(queue: Frontier, *regions: Grid) -> None:
+    """Explore regions to the end, together."""
+    for region in regions:
+        queue.hand_out(region)
+    for region in regions:
+        queue.take_back(region, is_searched=True)
+
+
+def test_the_best_regions_come_first_and_those_that_are_passed_over_lose_half_their_score() -> None:
     queue = frontier({3: 0.5, 9: 0.9, 14: 0.5})
     assert queue.best(5) == [CELLS[9], CELLS[3], CELLS[14]], "regions without a score are not chosen"
     assert len(queue.open) == 16, "choosing does not change the queue"
-
-
-def test_offered_cells_that_are_not_named_lose_half_their_score() -> None:
     queue = frontier({3: 0.9, 9: 0.5})
     queue.rank({14: 0.5, 2: 0.5}, offered=range(16))
     assert {r.grid.path[0]: r.score for r in queue.open if r.score} == {3: 0.45, 9: 0.25, 14: 0.5, 2: 0.5}
@@ -49,8 +61,7 @@ def test_virtual_loss_defers_the_neighbours_of_a_region() -> None:
 
 def test_marked_cells_inherit_the_score_of_their_region() -> None:
     queue = frontier({2: 0.6, 7: 0.5})
-    queue.hand_out(CELLS[2])
-    queue.take_back(CELLS[2], is_searched=True)
+    visit(queue, CELLS[2])
     first, second = CELLS[2].expand(9), CELLS[2].expand(3)
     queue.mark([first, second], found_in=CELLS[2])
     queue.mark([second], found_in=CELLS[2])
@@ -72,55 +83,51 @@ def test_a_suggested_region_keeps_its_score_and_what_was_seen_is_looked_at_more_
     queue.suggest([inside, inside])
     queue.rank({2: 0.1})
     assert queue.best(1) == [inside]
-    queue.hand_out(inside)
-    queue.take_back(inside, is_searched=True)
+    visit(queue, inside)
     (between,) = unseen()
     assert between.path == inside.path and between.start_s < moment < between.end_s
     assert abs((between.start_s + between.end_s) / 2 - moment) < inside.resolution_s, "the moment is in its middle"
     assert not {cell.midpoint_s for cell in between.cells} & {cell.midpoint_s for cell in inside.cells}
     queue.suggest([between])
-    queue.hand_out(between)
-    queue.take_back(between, is_searched=True)
+    visit(queue, between)
     assert unseen() == (), "it was seen as finely as can be"
 
 
 def test_dead_regions_leave_the_queue() -> None:
-    queue = frontier(dict.fromkeys(range(16), 0.5))
+    queue = frontier(EQUAL)
     queue.drop(DeadZones().add(CELLS[3].start_s, CELLS[5].end_s).add(CELLS[7].start_s, CELLS[7].end_s - 1))
     assert {region.grid.path[0] for region in queue.open} == set(range(16)) - {3, 4, 5}
 
 
-def plan(strategy, queue: Frontier, workers: int = 4) -> list[int]:  # type: ignore[no-untyped-def]
+def depths_of(strategy: Any, queue: Frontier, workers: int = 4) -> list[int]:
     """Run a strategy until it ends; return the depths of the regions it chose."""
     depths = []
     while assignments := strategy(queue, workers=workers, steps=12):
         assert len(assignments) <= workers
-        for assignment in assignments:
-            depths.append(assignment.region.depth)
-            queue.hand_out(assignment.region)
-        for assignment in assignments:
-            queue.take_back(assignment.region, is_searched=True)
-            if assignment.traversal == "bfs" and assignment.region.depth < 3:
-                queue.mark([assignment.region.expand(cell) for cell in range(3)], found_in=assignment.region)
+        visit(queue, *(each.region for each in assignments))
+        for each in assignments:
+            depths.append(each.region.depth)
+            if each.traversal == "bfs" and each.region.depth < 3:
+                queue.mark([each.region.expand(cell) for cell in range(3)], found_in=each.region)
     return depths
 
 
 def test_dfs_opens_regions_and_bfs_scans_them() -> None:
-    queue = frontier({cell: cell / 16 for cell in range(16)})
+    queue = frontier(RISING)
     assert [(s.traversal, s.steps) for s in dfs(queue, workers=2, steps=12)] == [("dfs", 12)] * 2
     assert [(s.traversal, s.steps) for s in bfs(queue, workers=2, steps=12)] == [("bfs", SCAN_STEPS)] * 2
     assert bfs(queue, workers=1, steps=2)[0].steps == 2
-    assert plan(dfs, frontier(dict.fromkeys(range(16), 0.5))) == [1] * 16
-    assert plan(bfs, frontier(dict.fromkeys(range(3), 0.5)), workers=1) == [1] * 3 + [2] * 9 + [3] * 27
+    assert depths_of(dfs, frontier(EQUAL)) == [1] * 16
+    assert depths_of(bfs, frontier(dict.fromkeys(range(3), 0.5)), workers=1) == [1] * 3 + [2] * 9 + [3] * 27
 
 
 def test_a_beam_limits_each_level_and_widens_at_the_end() -> None:
-    queue = frontier({cell: cell / 16 for cell in range(16)})
-    depths = plan(beam(2), queue, workers=2)
+    queue = frontier(RISING)
+    depths = depths_of(beam(2), queue, workers=2)
     assert depths[:6] == [1, 1, 2, 2, 3, 3] and depths[6:8] == [1, 1]
     assert len(depths) == 16 + 48 + 144, "in the end it has visited everything"
     assert queue.visited[0] == CELLS[15]
-    assert len(beam()(frontier(dict.fromkeys(range(16), 0.5)), workers=16, steps=9)) == BEAM_WIDTH
+    assert len(beam()(frontier(EQUAL), workers=16, steps=9)) == BEAM_WIDTH
     with pytest.raises(InputError, match="width of a beam .*1"):
         beam(0)
 
@@ -131,46 +138,32 @@ def test_a_beam_limits_each_level_and_widens_at_the_end() -> None:
     edges=st.tuples(st.floats(-100, 40_100), st.floats(-100, 40_100)),
     max_depth=st.integers(0, 4),
 )
-def test_an_interval_becomes_regions_that_cover_it(
-    duration_s: float, k: int, edges: tuple[float, float], max_depth: int
-) -> None:
-    root, (start_s, end_s) = Grid(0.0, duration_s, k), edges
-    regions = regions_over(root, start_s, end_s, Rules(duration_s, max_depth).can_open)
-    inside = max(0.0, start_s), min(duration_s, end_s)
-    if not inside[0] <= inside[1] or inside[0] >= duration_s or not Rules(duration_s, max_depth).can_open(root):
+def test_regions_cover_an_interval(duration_s: float, k: int, edges: tuple[float, float], max_depth: int) -> None:
+    root, can_open = Grid(0.0, duration_s, k), Rules(duration_s, max_depth).can_open
+    regions = regions_over(root, *edges, can_open)
+    start_s, end_s = max(0.0, edges[0]), min(duration_s, edges[1])
+    if not start_s <= end_s or start_s >= duration_s or not can_open(root):
         assert regions == ()
         return
-    assert regions[0].start_s <= inside[0] and inside[1] <= regions[-1].end_s
+    assert regions[0].start_s <= start_s < regions[0].end_s
+    assert regions[-1].start_s < end_s <= regions[-1].end_s, "no region lies outside the interval"
     assert all(a.end_s == b.start_s for a, b in zip(regions, regions[1:], strict=False))
-    assert regions[0].end_s > inside[0] and regions[-1].start_s < inside[1], "no region lies outside the interval"
     depth = regions[0].depth
     assert {region.depth for region in regions} == {depth} and 1 <= depth <= max_depth
-    assert all(region.parent().resolution_s >= SUB_SECOND for region in regions), (
-        "each is a cell that a worker could open"
-    )
+    for region in regions:
+        assert region.parent().resolution_s >= SUB_SECOND, "each is a cell that a worker could open"
     assert depth == 1 or len(regions) <= 2
-    finer = regions[0].resolution_s
-    assert depth == max_depth or finer < max(inside[1] - inside[0], SUB_SECOND), "the regions are as small as possible"
+    is_finest = regions[0].resolution_s < max(end_s - start_s, SUB_SECOND)
+    assert depth == max_depth or is_finest, "the regions are as small as possible"
 
 
-def hinted(scores: dict[int, float], priors: dict[int, float]) -> Frontier:
-    """Return a frontier with the master's scores, and the priors of root cells and of all below."""
-    queue = Frontier(CELLS)
-    queue.consult(lambda grid: priors.get(grid.path[-1], 0.0))
-    queue.rank(scores)
-    return queue
-
-
-def test_a_prior_ranks_a_region_that_the_master_did_not_name() -> None:
-    queue = hinted({3: 0.5}, {14: 1.0, 1: 0.9, 7: 0.5})
+def test_a_prior_ranks_a_region_unless_the_master_is_surer_of_another() -> None:
+    queue = frontier({3: 0.5}, priors={14: 1.0, 1: 0.9, 7: 0.5})
     assert queue.best(5) == [CELLS[14], CELLS[1], CELLS[3]], "regions without either are not chosen"
     assert {region.grid.path[0]: region.score for region in queue.scored} == {3: 0.5, 14: None, 1: None}
 
-
-def test_a_hint_waits_while_the_master_is_surer_of_another_region() -> None:
-    queue = hinted({3: 0.5, 9: 0.9}, {14: 1.0, 1: 0.5})
+    queue = frontier({3: 0.5, 9: 0.9}, priors={14: 1.0, 1: 0.5})
     assert queue.best(5) == [CELLS[9], CELLS[3]]
     for visited, following in ((9, [14, 3]), (3, [14, 1])):
-        queue.hand_out(CELLS[visited])
-        queue.take_back(CELLS[visited], is_searched=True)
+        visit(queue, CELLS[visited])
         assert queue.best(5) == [CELLS[cell] for cell in following]

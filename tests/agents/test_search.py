@@ -1,24 +1,27 @@
-"""A search by an oracle ends with the right answer, and says why it ended."""
+"""A search by an oracle ends with the right answer, one or several, and says why it ended."""
 
-from collections import Counter
-from typing import Any, Unpack
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from support.asking import ask
 from support.invariants import check_all
-from support.model_doubles import Counting, Failing, Overruled
+from support.model_doubles import Babbler, Counting, Failing, Overruled
 from support.searches import of_category, search, text_of
 
 import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import review_schema
 from atlaskit.agents.strategies import Assignment, Frontier, beam
+from atlaskit.agents.verbalize import ANSWER_FORMS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import CallControl, ModelError, Request
+from atlaskit.models.protocol import ModelError, Request
+from atlaskit.runs.result import Result
 from atlasworld import Oracle, World
 from atlasworld.questions import WRITERS
 
@@ -43,48 +46,35 @@ def test_every_category_is_answered_by_every_traversal(
 
 
 def test_searches_take_every_action(long_world: World, shared_cache: Cache) -> None:
-    taken: dict[str, Counter[str]] = {}
-    for traversal in ("dfs", "bfs"):
-        for question in long_world.questions:
-            oracle = Oracle(long_world, miss=0.2)
+    oracle = Oracle(long_world, miss=0.2)
+    questions = [of_category(long_world, category) for category in ("OCR", "O3O", "S2A", "SSS")]
+    for traversal, moves in (("dfs", {"Expand", "Backtrack"}), ("bfs", {"MarkPromising"})):
+        taken = set[str]()
+        for question in questions:
             result = search(long_world, question, shared_cache, oracle, traversal=traversal, k=4, max_rounds=5)
-            taken.setdefault(traversal, Counter()).update(step.action.name for step in result.trace.of("step"))
-            assert all(not step.problem for step in result.trace.of("step"))
-    both = {"Zoom", "Investigate", "AddToScratchpad", "Finished"}
-    assert set(taken["dfs"]) == {"Expand", "Backtrack", *both}
-    assert set(taken["bfs"]) == {"MarkPromising", *both}
+            taken.update(step.action.name for step in result.trace.of("step"))
+            assert not any(step.problem for step in result.trace.of("step"))
+        assert taken == {"Zoom", "Investigate", "AddToScratchpad", "Finished", *moves}
 
 
-def test_the_traversal_is_chosen_from_the_question_alone(long_world: World, cache: Cache) -> None:
-    video, decoded, requests = long_world.drawn, [], []
-
-    class Recording(Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            requests.append(request)
-            decoded.append(video.frames_decoded)
-            return super().complete(request, **control)
-
-    before = video.frames_decoded
-    for category, chosen in (("S2A", "dfs"), ("SSS", "bfs")):
-        requests.clear()
-        decoded.clear()
-        result = ask(video, of_category(long_world, category), vlm=Recording(long_world), cache=cache, cell=32)
-        assert requests[0].step == "task" and not requests[0].images and decoded[0] == before
-        before = video.frames_decoded
-        assert result.settings["traversal"] == "auto" and result.trace.of("task")[0].traversal == chosen
-        assert {sortie.traversal for event in result.trace.of("assign") for sortie in event.sorties} == {chosen}
-    fixed = search(long_world, of_category(long_world, "S2A"), cache, traversal="bfs")
-    assert fixed.trace.of("task")[0].traversal == "bfs"
-    with pytest.raises(ValidationError):
-        requests[0].schema.model_validate({"search_task": "Find it.", "traversal": "beam"})
-
-
-def test_a_summary_is_always_searched_breadth_first(long_world: World, cache: Cache) -> None:
-    oracle = Counting(Oracle(long_world))
-    result = search(long_world, of_category(long_world, "SUM"), cache, oracle)
-    assert "traversal" not in oracle.requests[0].schema.model_fields and oracle.requests[0].step == "task"
-    assert result.trace.of("task")[0].traversal == "bfs" and len(result.evidence) > 1
-    assert result.answer and result.answer.startswith("There is a")
+@pytest.mark.parametrize(("category", "chosen"), [("S2A", "dfs"), ("SSS", "bfs"), ("SUM", "bfs")])
+def test_the_question_alone_decides_the_traversal(long_world: World, cache: Cache, category: str, chosen: str) -> None:
+    """A summary leaves no choice: it needs what happens in order of time."""
+    video = long_world.drawn
+    decoded = {"before": video.frames_decoded}
+    model = Counting(Oracle(long_world))
+    result = search(
+        long_world,
+        of_category(long_world, category),
+        cache,
+        model,
+        on_event=lambda event: decoded.setdefault(event.kind, video.frames_decoded),
+    )
+    task = model.requests[0]
+    assert task.step == "task" and not task.images and decoded["task"] == decoded["before"]
+    assert ("traversal" in task.schema.model_fields) == (category != "SUM")
+    assert result.settings["traversal"] == "auto" and result.trace.of("task")[0].traversal == chosen
+    assert {sortie.traversal for event in result.trace.of("assign") for sortie in event.sorties} == {chosen}
 
 
 def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache: Cache) -> None:
@@ -101,34 +91,34 @@ def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache
 
 
 @pytest.mark.parametrize(
-    ("stop", "level", "options"),
+    ("stop", "level", "miss", "options"),
     [
-        ("sufficient", "master", {}),
-        ("depth", "master", {"max_depth": 0}),
-        ("explored", "worker", {"miss": 1.0, "k": 3, "budget": Budget()}),
-        ("rounds", "global", {"miss": 1.0, "max_rounds": 2}),
-        ("calls", "global", {"miss": 1.0, "budget": Budget(calls=20)}),
-        ("tokens", "global", {"miss": 1.0, "budget": Budget(tokens=30_000)}),
-        ("effective_tokens", "global", {"miss": 1.0, "budget": Budget(effective_tokens=30_000)}),
-        ("usd", "global", {"miss": 1.0, "budget": Budget(usd=0.03, prices=Prices(prompt=1, completion=1))}),
+        ("sufficient", "master", 0.0, {}),
+        ("depth", "master", 0.0, {"max_depth": 0}),
+        ("explored", "worker", 1.0, {"k": 3, "budget": Budget()}),
+        ("rounds", "global", 1.0, {"max_rounds": 2}),
+        ("calls", "global", 1.0, {"budget": Budget(calls=20)}),
+        ("tokens", "global", 1.0, {"budget": Budget(tokens=30_000)}),
+        ("effective_tokens", "global", 1.0, {"budget": Budget(effective_tokens=30_000)}),
+        ("usd", "global", 1.0, {"budget": Budget(usd=0.03, prices=Prices(prompt=1, completion=1))}),
     ],
 )
 def test_each_stop_of_a_run(
-    long_world: World, shared_cache: Cache, stop: str, level: str, options: dict[str, Any]
+    long_world: World, shared_cache: Cache, stop: str, level: str, miss: float, options: dict[str, Any]
 ) -> None:
-    options = dict(options)
-    oracle = Oracle(long_world, miss=options.pop("miss", 0.0))
+    oracle = Oracle(long_world, miss=miss)
     result = search(long_world, of_category(long_world, "T2O"), shared_cache, oracle, **options)
     assert result.stop == stop and result.prediction is not None
-    named = {"master": result.stops.master, "global": result.stops.overall}
-    assert named.get(level, stop) == stop and [n for n in named.values() if n] == ([stop] if level in named else [])
+    assert (result.stops.master == stop, result.stops.overall == stop) == (level == "master", level == "global")
     assert f'"{level}":' in result.to_json() and f"stopped   {stop}" in str(result)
 
 
 @pytest.mark.parametrize(
     ("stop", "options"),
     [
-        *(("finished", {}), ("plateau", {"plateau": 1, "k": 4}), ("steps", {"steps": 1})),
+        ("finished", {}),
+        ("plateau", {"plateau": 1, "k": 4}),
+        ("steps", {"steps": 1}),
         ("budget", {"budget": Budget(calls=9)}),
     ],
 )
@@ -138,77 +128,83 @@ def test_each_stop_of_a_worker(long_world: World, shared_cache: Cache, stop: str
     assert stop in result.stops.worker and f"{result.stops.worker[stop]} {stop}" in str(result)
 
 
+Answer = dict[str, Any]
+
+
 class TestReview:
-    def answer(self, **conclusion: Any) -> dict[str, Any]:
-        choices = [{"choice": i, "supporting": ["A"], "contradicting": [], "sufficient": i == 0} for i in range(2)]
-        return {"reasoning": "", "choices": choices, "erase": [], "conclusion": conclusion}
+    @pytest.fixture
+    def searched(self, long_world: World, cache: Cache) -> Callable[..., Result]:
+        """Search with an oracle whose reviews are changed."""
+
+        def run(review: Callable[[Request, Answer], Answer], category: str = "S2A", **options: Any) -> Result:
+            model = Overruled(Oracle(long_world), review=review)
+            return search(long_world, of_category(long_world, category), cache, model, **options)
+
+        return run
 
     def test_sufficiency_requires_supporting_labels_and_a_search_for_contradictions(self) -> None:
         schema = review_schema(2, 600.0, ("A", "C"), (3, 4))
-        whole = {"action": "final_decision", "looked_for_to_contradict": "another colour", "supporting": ["A"]}
-        schema.model_validate(self.answer(**whole))
-        for bad in (
-            *({"supporting": []}, {"supporting": ["B"]}, {"looked_for_to_contradict": " "}),
-            *({"looked_for_to_contradict": ""}, {"explore": [3]}),
+        choices = [{"choice": i, "supporting": ["A"], "contradicting": [], "sufficient": i == 0} for i in range(2)]
+
+        def check(**conclusion: Any) -> None:
+            schema.model_validate({"reasoning": "", "choices": choices, "erase": [], "conclusion": conclusion})
+
+        decide = {"action": "final_decision", "looked_for_to_contradict": "another colour", "supporting": ["A"]}
+        go_on = {"action": "continue", "explore": [3], "intervals": [{"start_s": 5.0, "end_s": 2.0}]}
+        check(**decide)
+        check(**go_on)
+        for whole, bad in (
+            (decide, {"supporting": []}),
+            (decide, {"supporting": ["B"]}),
+            (decide, {"looked_for_to_contradict": " "}),
+            (decide, {"explore": [3]}),
+            (go_on, {"explore": [5]}),
+            (go_on, {"intervals": [{"start_s": -1.0, "end_s": 2.0}]}),
+            (go_on, {"supporting": ["A"]}),
         ):
             with pytest.raises(ValidationError):
-                schema.model_validate(self.answer(**{**whole, **bad}))
-        go_on = {"action": "continue", "explore": [3], "intervals": [{"start_s": 5.0, "end_s": 2.0}]}
-        schema.model_validate(self.answer(**go_on))
-        for bad in ({"explore": [5]}, {"intervals": [{"start_s": -1.0, "end_s": 2.0}]}, {"supporting": ["A"]}):
-            with pytest.raises(ValidationError):
-                schema.model_validate(self.answer(**{**go_on, **bad}))
+                check(**whole | bad)
 
-    def test_a_conclusion_without_a_proven_choice_does_not_count(self, long_world: World, cache: Cache) -> None:
-        def judge_nothing_proven(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    def test_a_conclusion_without_a_proven_choice_does_not_count(self, searched: Callable[..., Result]) -> None:
+        def prove_nothing(request: Request, answer: Answer) -> Answer:
             return {**answer, "choices": [{**choice, "sufficient": False} for choice in answer["choices"]]}
 
-        model = Overruled(Oracle(long_world), review=judge_nothing_proven)
-        result = search(long_world, of_category(long_world, "S2A"), cache, model, max_rounds=3)
+        result = searched(prove_nothing, max_rounds=3)
         assert result.stop == "rounds" and not any(event.sufficient for event in result.trace.of("review"))
 
-    def test_intervals_become_regions_that_are_explored_next(self, long_world: World, cache: Cache) -> None:
+    def test_intervals_become_regions_that_are_explored_next(self, searched: Callable[..., Result]) -> None:
         """Reversed, crossing a cell border, a moment, or hours: each interval is followed."""
         spans = [(2008.0, 2000.0), (562.4, 562.6), (50.0, 50.0), (30_000.0, 36_000.0)]
 
-        def name_intervals(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        def name_intervals(request: Request, answer: Answer) -> Answer:
             intervals = [{"start_s": start_s, "end_s": end_s} for start_s, end_s in spans]
             return {**answer, "conclusion": {"action": "continue", "explore": [], "intervals": intervals}}
 
-        model = Overruled(Oracle(long_world), review=name_intervals)
-        result = search(
-            long_world, of_category(long_world, "S2A"), cache, model, max_rounds=2, workers=3, traversal="dfs"
-        )
+        result = searched(name_intervals, max_rounds=2, workers=3, traversal="dfs")
         queued = result.trace.of("review")[0].queued
         assert queued[:4] == ((3, 35), (3, 36), (0, 63), (1, 0)), "the smallest regions, on both sides of a cell border"
         assert queued[4:] == ((0, 5),), "a moment means its region, an interval of hours root cells"
         second = [sortie.path for sortie in result.trace.of("assign")[1].sorties]
         assert len(second) == 3 and all(path in queued or 53 <= path[0] <= 63 for path in second)
 
-    def test_a_region_whose_evidence_is_erased_becomes_dead(self, long_world: World, cache: Cache) -> None:
-        def erase(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    def test_a_region_whose_evidence_is_erased_becomes_dead(self, searched: Callable[..., Result]) -> None:
+        def erase(request: Request, answer: Answer) -> Answer:
             go_on = {"action": "continue", "explore": [], "intervals": []}
             weighed = [{**choice, "supporting": []} for choice in answer["choices"]]
             erase = list(request.facts.sheet.scratchpad.labels)  # type: ignore[attr-defined]
             return {**answer, "choices": weighed, "erase": erase, "conclusion": go_on}
 
-        model = Overruled(Oracle(long_world), review=erase)
-        limits: dict[str, Any] = {"max_rounds": 1, "traversal": "dfs", "max_depth": 1}
-        result = search(long_world, of_category(long_world, "S2A"), cache, model, **limits)
+        result = searched(erase, max_rounds=1, traversal="dfs", max_depth=1)
         (review,) = result.trace.of("review")
         assert review.erased == ("A",) and "A" not in result.evidence.labels, "no label is given twice"
         assert review.dead_s == (result.trace.of("report")[0].interval_s,)
 
-    def test_supporting_evidence_is_not_erased(self, long_world: World, cache: Cache) -> None:
-        def erase(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    def test_supporting_evidence_is_not_erased(self, searched: Callable[..., Result]) -> None:
+        def erase(request: Request, answer: Answer) -> Answer:
             return {**answer, "erase": list(request.facts.sheet.scratchpad.labels)[:8]}  # type: ignore[attr-defined]
 
-        model = Overruled(Oracle(long_world), review=erase)
-        result = search(long_world, of_category(long_world, "SSS"), cache, model)
+        result = searched(erase, "SSS")
         assert result.is_right and len(result.evidence) == 4
-
-
-CELL = Grid(0.0, 36_000.0, 8, (3,))
 
 
 class TestCustomStrategies:
@@ -230,10 +226,9 @@ class TestCustomStrategies:
             ("different regions", lambda cells: [Assignment(cells[0], "dfs", 5)] * 2),
             ("regions of frontier.open", lambda cells: [Assignment(Grid(0.0, 36_000.0, 8), "dfs", 5)]),
             ("a list of assignments", lambda cells: cells),
-            ("a list of assignments", lambda cells: None),
         ],
     )
-    def test_invalid_assignments_raise_input_errors(
+    def test_invalid_assignments_are_refused(
         self, long_world: World, shared_cache: Cache, message: str, assign: Any
     ) -> None:
         def invalid(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
@@ -242,10 +237,39 @@ class TestCustomStrategies:
         with pytest.raises(InputError, match=f"invalid.*{message}"):
             search(long_world, of_category(long_world, "S2A"), shared_cache, traversal=invalid, workers=2)
 
-    def test_invalid_assignments_and_strategies_are_rejected(self, long_world: World, shared_cache: Cache) -> None:
-        for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", True), (None, "dfs", 2)):
+    def test_what_is_no_assignment_and_no_strategy_is_refused(self) -> None:
+        cell = Grid(0.0, 36_000.0, 8, (3,))
+        for wrong in ((cell, "DFS", 3), (cell, "dfs", 0), (None, "dfs", 2)):
             with pytest.raises(InputError, match="assignment"):
                 Assignment(*wrong)  # type: ignore[arg-type]
-        for strategy in (beam, Assignment, lambda frontier: [], ["dfs"], 3, None):
+        for strategy in (beam, lambda frontier: [], ["dfs"], None):
             with pytest.raises(InputError, match=r"strategy must be callable|traversal must be"):
-                search(long_world, of_category(long_world, "S2A"), shared_cache, traversal=strategy)
+                ak.Search(traversal=strategy)  # type: ignore[arg-type]
+
+
+def reversed_and_overlapping(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    spans = ((30.0, 20.0), (1.0, 2.0), (20.5, 41.0))
+    return {**answer, "intervals": [{"start_s": start_s, "end_s": end_s} for start_s, end_s in spans]}
+
+
+def test_the_words_reach_the_model_and_its_answer_is_put_in_order(world: World, cache: Cache) -> None:
+    question, oracle = world.several[0], Counting(Oracle(world))
+    result = search(world, question, cache, Overruled(oracle, decision=reversed_and_overlapping))
+    (decision,) = [request for request in oracle.requests if request.step == "decision"]
+    assert ANSWER_FORMS["when, several"] in text_of(decision) and ANSWER_FORMS["when"] not in text_of(decision)
+    assert result.prediction == ((1.0, 2.0), (20.0, 41.0)) and not result.is_right
+    right = search(world, question, cache)
+    assert right.intervals == question.answer and len(right.intervals) == 3 and right.interval is None
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("uniform", {}), ("captions", {"clip_s": 300.0}), ("composite", {"search": ak.Search(cell=32)})],
+)
+def test_methods_answer_with_several(method: str, settings: dict[str, Any], world: World, cache: Cache) -> None:
+    model, several = (
+        Overruled(Babbler(2), decision=reversed_and_overlapping),
+        Question("When?", kind="when", several=True),
+    )
+    result = METHODS[method](world.drawn, several, vlm=model, cache=cache, **settings)
+    assert result.prediction == ((1.0, 2.0), (20.0, 41.0)) and result.answer == "1.00–2.00 s, 20.00–41.00 s"

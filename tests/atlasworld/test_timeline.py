@@ -28,7 +28,7 @@ EPS = 1e-9
 
 @settings(max_examples=30)
 @given(scripts)
-def test_scenes_tile_the_video(script: Script) -> None:
+def test_scenes_tile_the_video_and_events_keep_their_distance(script: Script) -> None:
     scenes = script.scenes
     assert scenes[0].start_s == 0 and scenes[-1].end_s == script.duration_s
     assert all(a.end_s == b.start_s and a.place != b.place for a, b in pairwise(scenes))
@@ -37,11 +37,6 @@ def test_scenes_tile_the_video(script: Script) -> None:
     occurrences = Counter(scene.name for scene in scenes)
     once = sum(times == 1 for times in occurrences.values())
     assert once == len(scenes) or once >= 16
-
-
-@settings(max_examples=30)
-@given(scripts)
-def test_events_keep_their_distance_to_each_other_and_to_cuts(script: Script) -> None:
     assert len(script.events) >= 2
     assert max(Counter(event.scene for event in script.events).values()) <= 3
     assert all(b.start_s - a.end_s >= 0.7 - EPS for a, b in pairwise(script.events))
@@ -73,47 +68,46 @@ def test_spoken_lines_are_true_or_marked_as_misleading(script: Script) -> None:
 @settings(max_examples=40)
 @given(scripts)
 def test_a_script_round_trips_through_json_and_counts_frames(script: Script) -> None:
-    row = json.loads(json.dumps(script.to_json()))
-    assert row == script.to_json()
-    assert Script.from_json(row) == script
+    assert Script.from_json(json.loads(json.dumps(script.to_json()))) == script
     for index in {0, script.frame_count // 2, script.frame_count - 1}:
         assert script.frame_at(index / script.fps) == script.frame_at((index + 0.999) / script.fps) == index
 
 
-CORRUPTIONS: dict[str, Any] = {
-    "an unknown version": lambda row: row.update(atlasworld=99),
-    "an unknown colour": lambda row: row["events"][0].update(colour="black"),
-    "a time that is not finite": lambda row: row["events"][0].update(start_s=float("nan")),
-    "an event outside its scene": lambda row: row["events"][0].update(scene=1),
-    "a motion outside the frame": lambda row: row["events"][0]["motion"].update(x0=3.0),
-    "a line about an unknown event": lambda row: row["lines"][0].update(event="e999"),
-}
-
-
-@pytest.mark.parametrize("name", CORRUPTIONS)
-def test_a_corrupt_manifest_is_rejected(name: str) -> None:
-    row = json.loads(json.dumps(write_script(3, 60).to_json()))
-    CORRUPTIONS[name](row)
-    with pytest.raises(InputError):
-        Script.from_json(row)
+def test_a_corrupt_manifest_is_rejected() -> None:
+    """Of another version, with a colour, a time, a scene, a motion or an event that cannot be."""
+    whole = json.dumps(write_script(3, 60).to_json())
+    corruptions: list[Any] = [
+        lambda row: row.update(atlasworld=99),
+        lambda row: row["events"][0].update(colour="black"),
+        lambda row: row["events"][0].update(start_s=float("nan")),
+        lambda row: row["events"][0].update(scene=1),
+        lambda row: row["events"][0]["motion"].update(x0=3.0),
+        lambda row: row["lines"][0].update(event="e999"),
+    ]
+    for corrupt in corruptions:
+        row = json.loads(whole)
+        corrupt(row)
+        with pytest.raises(InputError):
+            Script.from_json(row)
 
 
 def test_objects_are_drawn_on_the_frames_of_their_events_and_on_no_others() -> None:
     script = write_script(5, 90, size=(320, 180))
     renderer = SceneRenderer(script)
     empty = SceneRenderer(dataclasses.replace(script, events=(), lines=()))
+
+    def is_bare(index: int) -> bool:
+        return renderer.frame(index).tobytes() == empty.frame(index).tobytes()
+
     for index in range(0, script.frame_count, 3):
-        event = script.event_at(index / script.fps)
-        is_empty = renderer.frame(index).tobytes() == empty.frame(index).tobytes()
-        assert is_empty == (event is None)
+        assert is_bare(index) == (script.event_at(index / script.fps) is None)
     for event in script.events:
         first, last = round(event.start_s * script.fps), round(event.end_s * script.fps)
+        assert is_bare(first - 1) and is_bare(last)
         for index in {first, (first + last) // 2, last - 1}:
-            assert renderer.frame(index).tobytes() != empty.frame(index).tobytes()
             opacity = renderer.pose(event, index).opacity
+            assert not is_bare(index)
             assert shows_object(renderer.frame(index), script, event, index, 60 + 300 * (1 - opacity))
-        for index in (first - 1, last):
-            assert renderer.frame(index).tobytes() == empty.frame(index).tobytes()
 
 
 @pytest.mark.family
@@ -141,7 +135,6 @@ def encoded(short: Script, tmp_path_factory: pytest.TempPathFactory) -> EncodedF
 def test_the_video_shows_the_script(short: Script, encoded: EncodedFiles) -> None:
     with av.open(str(encoded.video)) as container:
         frames = list(container.decode(video=0))
-    assert len(frames) == short.frame_count
     assert [round(frame.time * short.fps) for frame in frames] == list(range(short.frame_count))
     keyframes = [index for index, frame in enumerate(frames) if frame.key_frame]
     assert all(b - a <= 4 * short.fps for a, b in pairwise([*keyframes, len(frames)]))
@@ -153,14 +146,14 @@ def test_the_video_shows_the_script(short: Script, encoded: EncodedFiles) -> Non
             assert shows_object(image, short, event, index, 75)
 
 
-def test_the_subtitles_and_the_manifest_match_the_script(short: Script, encoded: EncodedFiles) -> None:
+def test_the_other_files_match_the_script_and_are_always_the_same(
+    short: Script, encoded: EncodedFiles, tmp_path: Path
+) -> None:
     lines = [(line.start, line.end, line.plaintext) for line in pysubs2.load(str(encoded.subtitles))]
     expected = [(round(line.start_s * 1000), round(line.end_s * 1000), line.text) for line in short.lines]
     assert lines == expected
     assert Script.from_json(json.loads(encoded.manifest.read_text())) == short
 
-
-def test_encoding_a_script_twice_gives_the_same_bytes(short: Script, encoded: EncodedFiles, tmp_path: Path) -> None:
     again = encode_script(short, tmp_path)
     for name in ("video", "subtitles", "manifest"):
         assert getattr(again, name).read_bytes() == getattr(encoded, name).read_bytes()

@@ -8,27 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support import datasets
-from support.datasets import (
-    CHARADES_LINES,
-    CLUE_CHOICES,
-    LAYOUTS,
-    STRUCTURES,
-    cgbench_row,
-    egoschema_row,
-    longtimescope_row,
-    lvbench_question,
-    mlvu_row,
-    put,
-    qvhighlights_row,
-    videomme_v2_row,
-    write_json,
-    write_lines,
-)
+from support.datasets import CHARADES_LINES, CLUE_CHOICES, LAYOUTS, STRUCTURES, put, write_json, write_lines
 
 import atlaskit as ak
 from atlaskit.benchmarks.case import Benchmark, Case
+from atlaskit.benchmarks.datasets.options import read_options, split_options, split_question
 from atlaskit.errors import InputError
 
 CHARADES_FILE = "charades_sta_test.txt"
@@ -98,28 +87,22 @@ def test_every_field_is_loaded(home: Path, request: pytest.FixtureRequest) -> No
 
 
 def of_lvbench(**changes: Any) -> dict[str, Any]:
-    return {"qa": [lvbench_question(0, **changes)]}
+    return {"qa": [datasets.lvbench_question(0, **changes)]}
 
 
 ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("lvbench", of_lvbench(time_reference="102:15-103:00"), {"positions_s": ((6135.0, 6180.0),)}),
-    ("lvbench", of_lvbench(time_reference="1:02:15-1:03:00"), {"positions_s": ((3735.0, 3780.0),)}),
     ("lvbench", of_lvbench(time_reference="12:30-12:30"), {"positions_s": ((750.0, 751.0),)}),
     ("lvbench", of_lvbench(time_reference="73:05-None"), {"positions_s": (), "time_reference": "73:05-None"}),
-    ("lvbench", of_lvbench(time_reference=None), {"positions_s": (), "time_reference": ""}),
     ("lvbench", of_lvbench(question="Which?\n(A) a\n(B) a\n(C) b"), {"choices": ("a", "a", "b"), "answer": 0}),
     ("lvbench", of_lvbench(answer="It rains"), {"answer": 1}),
     ("lvbench", of_lvbench(question_type="summarization", answer=None), {"category": "summarization", "answer": None}),
-    ("lvbench", of_lvbench(question_type=None), {"category": ""}),
-    ("videomme", {"options": ["(A) x", "(B) y"], "answer": "(B)"}, {"choices": ("x", "y"), "answer": 1}),
     ("videomme", {"options": ["Apples", "B. Pears"], "answer": "B"}, {"choices": ("Apples", "B. Pears"), "answer": 1}),
-    ("videomme", {"options": [3, 4, 5], "answer": "C"}, {"choices": ("3", "4", "5"), "answer": 2}),
     ("mlvu", {"candidates": [0, 3, 2], "answer": 3}, {"choices": ("0", "3", "2"), "answer": 1}),
     ("mlvu", {"candidates": ["B", "C", "A"], "answer": "A"}, {"answer": 2}),
     ("mlvu", {"candidates": ["x", "y"], "answer": "B"}, {"answer": 1}),
     ("mlvu", {"candidates": ["x", "y", None, ""], "answer": " y "}, {"choices": ("x", "y"), "answer": 1}),
     ("mlvu", {"candidates": ["same", "same", "other"], "answer": "same"}, {"answer": 0}),
-    ("mlvu", {"answer": None}, {"answer": None}),
     ("egoschema", {"answer": "D"}, {"answer": 3}),
     ("egoschema", {"answer": 3.0}, {"answer": 3}),
     ("egoschema", {"answer": "C does x."}, {"answer": 3}),
@@ -127,7 +110,6 @@ ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("longtimescope", {"input": "Which?\nA. x\nB. y\nAnswer with the letter.\nThe answer is:", "answer": "b"},
      {"text": "Which?", "choices": ("x", "y"), "answer": 1}),
     ("longtimescope", {"input": "Look.\nQuestion: Which? (A) x (B) y"}, {"text": "Which?", "choices": ("x", "y")}),
-    ("videomme_v2", {"group_structure": [1, [2, 3], 4]}, {"group_structure": "[1,[2,3],4]"}),
     ("videomme_v2", {"group_structure": "[[1, 2], 3, 4]", "level": "3"}, {"group_structure": "[[1,2],3,4]"}),
     ("videomme_v2", {"group_type": "逻辑链", "level": 2.0}, {"group_type": "logic", "level": 2}),
     ("videomme_v2", {"second_head": float("nan")}, {"category": ""}),
@@ -138,14 +120,12 @@ ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("cgbench", {"right_answer": "(d)", "answer": None}, {"answer": 3}),
     ("cgbench", {"right_answer": None, "answer": "A heart"}, {"answer": 1}),
     ("cgbench", {"right_answer": None, "answer": None, "qid": None}, {"answer": None, "qid": "v0-0", "id": "v0-0"}),
-    ("extremewhen", {"correct_interval": [20.0, 10.0]}, {"answer": (10.0, 20.0), "oddity": "reversed"}),
     ("extremewhen", {"correct_interval": [100.0, 140.0]}, {"answer": (100.0, 140.0), "oddity": "beyond the end"}),
     ("extremewhen", {"correct_interval": [4.0, -3.0]}, {"answer": (0.0, 4.0), "oddity": "reversed, before the start"}),
     ("extremewhen", {"correct_interval": None, "qid": None}, {"answer": None, "id": "v0-0"}),
     ("qvhighlights", {"relevant_windows": []}, {"answer": None}),
     ("qvhighlights", {"relevant_windows": [[9.0, 2.0], [140, 150]]},
      {"answer": ((2.0, 9.0), (140.0, 150.0)), "oddity": "reversed, beyond the end"}),
-    ("charades", {"start": 30.4, "end": 24.3}, {"answer": (24.3, 30.4), "oddity": "reversed"}),
     ("charades", {"start": 5, "end": "5"}, {"answer": (5.0, 5.0), "oddity": "empty"}),
 ]  # fmt: skip
 """A dataset, what is odd in its first row, and what the question or its facts have."""
@@ -169,7 +149,7 @@ def test_the_clues_are_asked_for_as_several_intervals(home: Path) -> None:
     assert [case.facts["task"] for case in both] == ["choice", "clues"] * 3
     assert both.where(task="clues").cases == ak.benchmarks.cgbench(home, task="clues").cases
     for number, case in enumerate(both[1::2]):
-        question, published = case.question, cgbench_row(number)
+        question, published = case.question, datasets.cgbench_row(number)
         assert (question.kind, question.several) == ("when", True), "also where there is one clue"
         assert question.answer == question.positions_s == tuple(map(tuple, published["clue_intervals"]))
         assert published["question"] in question.text and all(f"- {choice}" in question.text for choice in CLUE_CHOICES)
@@ -178,9 +158,10 @@ def test_the_clues_are_asked_for_as_several_intervals(home: Path) -> None:
 
 @pytest.mark.parametrize("home", ["cgbench"], indirect=True)
 def test_a_wrong_folder_split_or_task_is_one_sentence(home: Path) -> None:
-    for settings, message in [({"split": "test"}, "split must be"), ({"task": "open"}, "task must be")]:
-        with pytest.raises(InputError, match=message):
-            ak.benchmarks.cgbench(home, **settings)  # type: ignore[arg-type]
+    wrong: list[dict[str, Any]] = [{"split": "test"}, {"task": "open"}]
+    for settings in wrong:
+        with pytest.raises(InputError, match=f"{next(iter(settings))} must be"):
+            ak.benchmarks.cgbench(home, **settings)
     for text in ("{}", "[1]", "["):
         (home / "cgbench_mini.json").write_text(text)
         with pytest.raises(InputError, match=r"cgbench_mini\.json"):
@@ -198,14 +179,12 @@ def test_a_wrong_folder_split_or_task_is_one_sentence(home: Path) -> None:
         ("3MSZA 24.3 30.4 a person.", "line 2: each line must read"),
         ("3MSZA soon 30.4##a person.", "line 2: start: "),
         ("3MSZA 1 nan##a person.", "line 2: end: "),
-        ("3MSZA 1 inf##a person.", "line 2: end: "),
     ],
 )
 def test_a_damaged_line_of_charades_is_one_sentence(home: Path, line: str, message: str) -> None:
     (home / CHARADES_FILE).write_text(f"{CHARADES_LINES[0]}\n{line}\n")
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(InputError, match=rf"^.*{CHARADES_FILE}.*{message}.*$"):
         ak.benchmarks.charades(home)
-    assert "\n" not in str(caught.value) and CHARADES_FILE in str(caught.value)
 
 
 @pytest.mark.parametrize("home", ["charades"], indirect=True)
@@ -218,57 +197,40 @@ def test_the_file_of_charades_may_lie_among_annotations(home: Path) -> None:
         ak.benchmarks.charades(home)
 
 
-def first_release(number: int) -> dict[str, Any]:
-    row = egoschema_row(number)
-    options = {f"option {index}": option[3:] for index, option in enumerate(row["option"])}
-    return {"q_uid": row["video_idx"], "google_drive_id": "1aB", "question": row["question"], **options}
-
-
 @pytest.mark.parametrize("home", ["egoschema"], indirect=True)
 def test_parquet_of_all_tasks_gives_the_answers_of_the_subset(home: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    expected = ak.benchmarks.egoschema(home, split="full")
-    assert [case.question.answer for case in expected] == [0, 1, 2, None]
-    rows = [egoschema_row(number) for number in range(4)]
+    expected = [case.question for case in ak.benchmarks.egoschema(home, split="full")]
+    assert [question.answer for question in expected] == [0, 1, 2, None]
+    rows = [datasets.egoschema_row(number) for number in range(4)]
     (home / "subset.json").unlink()
     (home / "mc.json").unlink()
     tasks = {"MC": [{**row, "answer": None} for row in rows], "Subset": rows[:3]}
     tasks["GENERATION"] = [{**row, "option": None} for row in tasks["MC"]]
-    for task, given in tasks.items():
+    for task, rows_of_task in tasks.items():
         (home / task).mkdir()
-        parquet.write_table(pa.Table.from_pylist(given), home / task / "test-00000-of-00001.parquet")
-    found = ak.benchmarks.egoschema(home, split="full")
-    assert [case.question for case in found] == [case.question for case in expected]
+        pd.DataFrame(rows_of_task).to_parquet(home / task / "test-00000-of-00001.parquet")
+    assert [case.question for case in ak.benchmarks.egoschema(home, split="full")] == expected
     assert len(ak.benchmarks.egoschema(home)) == 3
 
 
 @pytest.mark.parametrize("home", ["egoschema"], indirect=True)
-def test_the_first_release_has_its_answers_in_a_file(tmp_path: Path, home: Path, tiny: Path) -> None:
+def test_the_first_release_has_its_answers_in_a_file(home: Path) -> None:
     expected = [case.question for case in ak.benchmarks.egoschema(home)]
+    rows = []
+    for row in map(datasets.egoschema_row, range(4)):
+        options = {f"option {index}": option[3:] for index, option in enumerate(row["option"])}
+        rows.append({"q_uid": row["video_idx"], "google_drive_id": "1aB", "question": row["question"], **options})
+    write_json(home / "questions.json", rows)
     for name in ("subset.json", "mc.json"):
         (home / name).unlink()
-    write_json(home / "questions.json", [first_release(number) for number in range(4)])
     with pytest.raises(InputError, match=r"has an answer: add subset_answers\.json, or load all"):
         ak.benchmarks.egoschema(home)
-    write_json(home / "subset_answers.json", {egoschema_row(number)["video_idx"]: number for number in range(3)})
+    write_json(home / "subset_answers.json", {row["q_uid"]: number for number, row in enumerate(rows[:3])})
     assert [case.question for case in ak.benchmarks.egoschema(home)] == expected
     for wrong in ('["0"]', '{"a": 5}', '{"a": null}', '{"a": "x"}', '{"a": [1]}', "{"):
         (home / "subset_answers.json").write_text(wrong)
         with pytest.raises(InputError, match=r"subset_answers\.json"):
             ak.benchmarks.egoschema(home)
-
-
-@pytest.mark.parametrize("home", ["longtimescope"], indirect=True)
-def test_ids_that_repeat_get_numbers(home: Path) -> None:
-    """Whichever videos are missing, the same questions have the same ids."""
-    rows = [longtimescope_row(number, id="n", length=number) for number in range(3)]
-    assert [case.question.id for case in ak.benchmarks.longtimescope(home, rows=rows)] == ["n", "n#2", "n#3"]
-    (home / "videos" / "needle_1.mp4").unlink()
-    with pytest.warns(UserWarning, match=r"1 videos are missing: videos/needle_1\.mp4"):
-        bench = ak.benchmarks.longtimescope(home, rows=rows)
-    assert [(case.question.id, case.facts["length"]) for case in bench] == [("n", 0), ("n#3", 2)]
 
 
 def test_the_second_form_of_lvbench_has_one_question_a_row(tmp_path: Path, tiny: Path) -> None:
@@ -283,41 +245,34 @@ def test_the_second_form_of_lvbench_has_one_question_a_row(tmp_path: Path, tiny:
         with pytest.warns(UserWarning, match=r"LVBench: 1 videos are missing: gone\.mp4"):
             bench = ak.benchmarks.lvbench(tmp_path, rows=source)
         assert [case.video for case in bench] == ["abc", "abc"] and bench.missing == ("gone.mp4",)
-        assert [case.question.answer for case in bench] == [1, 2]
-        assert [case.question.choices for case in bench] == [("x", "y"), ("x", "y", "z")]
-        assert [case.question.id for case in bench] == ["abc-0", "7"]
+        questions = [(case.question.id, case.question.choices, case.question.answer) for case in bench]
+        assert questions == [("abc-0", ("x", "y"), 1), ("7", ("x", "y", "z"), 2)]
 
 
 @pytest.mark.parametrize("home", ["mlvu"], indirect=True)
 def test_types_without_choices_are_asked_for_words(home: Path) -> None:
     bench = ak.benchmarks.mlvu(home)
-    assert [(case.question.kind, case.question.category) for case in bench[9:]] == [
-        ("open", "subPlot"),
-        ("summary", "summary"),
-    ]
+    kinds = [(case.question.kind, case.question.category) for case in bench[9:]]
+    assert kinds == [("open", "subPlot"), ("summary", "summary")]
     assert {case.question.answer for case in bench[9:]} == {"A dog runs. Then a cat sleeps."}
     assert bench.where(open_ended=False).cases == bench.cases[:9]
-    assert len(bench.where(category=("subPlot", "summary"))) == 2
 
 
 @pytest.mark.parametrize("home", ["mlvu"], indirect=True)
 @pytest.mark.parametrize("candidates", [["Run", "Sleep", "Eat", "Sing"], None, [], "['Run', 'Sleep']"])
 def test_the_form_of_mirrors_gives_the_same_questions(home: Path, candidates: Any) -> None:
+    rows = []
+    for number, letter in enumerate("ABC"):
+        question = f"What does the man do, {number}?\n(A) Run\n(B) Sleep\n(C) Eat\n(D) Sing"
+        row = {"video_name": f"plotQA_{number}.mp4", "task_type": "plotQA", "question": question, "answer": letter}
+        rows.append({**row, "candidates": candidates})
     expected = ak.benchmarks.mlvu(home).where(category="plotQA")
-    rows = [
-        {
-            **{"video_name": f"plotQA_{number}.mp4", "task_type": "plotQA", "candidates": candidates},
-            "question": f"What does the man do, {number}?\n(A) Run\n(B) Sleep\n(C) Eat\n(D) Sing",
-            "answer": "ABC"[number],
-        }
-        for number in range(3)
-    ]
     bench = ak.benchmarks.mlvu(home, rows=rows)
     assert [(case.question, case.video) for case in bench] == [(case.question, case.video) for case in expected]
 
 
 def test_the_files_with_answers_come_before_those_without(tmp_path: Path, tiny: Path) -> None:
-    rows = [mlvu_row(number, question_id=f"q{number}") for number in range(3)]
+    rows = [datasets.mlvu_row(number, question_id=f"q{number}") for number in range(3)]
     write_json(tmp_path / "test_question.json", [{**row, "answer": None} for row in rows])
     write_json(tmp_path / "test-ground-truth" / "test_mcq_gt.json", rows)
     put(tiny, *(tmp_path / "video" / row["video"] for row in rows))
@@ -325,25 +280,20 @@ def test_the_files_with_answers_come_before_those_without(tmp_path: Path, tiny: 
 
 
 @pytest.mark.parametrize("home", ["qvhighlights"], indirect=True)
-def test_the_other_splits_of_qvhighlights(home: Path) -> None:
-    write_lines(home / "highlight_train_release.jsonl", [qvhighlights_row(0)])
-    hidden = {name: value for name, value in qvhighlights_row(1).items() if name != "relevant_windows"}
-    write_lines(home / "highlight_test_release.jsonl", [hidden])
-    assert len(ak.benchmarks.qvhighlights(home, split="train")) == 1
+def test_other_splits_and_lines_of_any_editor_are_read(home: Path) -> None:
+    rows = [datasets.qvhighlights_row(0, query="One\u2028line"), datasets.qvhighlights_row(1)]
+    lines = [json.dumps(each, ensure_ascii=False) for each in rows]
+    (home / "highlight_train_release.jsonl").write_bytes(("\ufeff" + "\r\n\r\n".join(lines) + "\r\n").encode())
+    train = ak.benchmarks.qvhighlights(home, split="train")
+    assert [case.facts["query"] for case in train] == ["One\u2028line", rows[1]["query"]]
+    del rows[1]["relevant_windows"]
+    write_lines(home / "highlight_test_release.jsonl", rows[1:])
     (case,) = ak.benchmarks.qvhighlights(home, split="test")
     assert case.question.answer is None and case.question.several
 
 
-@pytest.mark.parametrize("home", ["qvhighlights"], indirect=True)
-def test_lines_of_any_editor_are_read(home: Path) -> None:
-    rows = [qvhighlights_row(0, query="One\u2028line"), qvhighlights_row(1)]
-    lines = [json.dumps(each, ensure_ascii=False) for each in rows]
-    (home / "highlight_val_release.jsonl").write_bytes(("\ufeff" + "\r\n\r\n".join(lines) + "\r\n").encode())
-    assert [case.facts["query"] for case in ak.benchmarks.qvhighlights(home)] == ["One\u2028line", rows[1]["query"]]
-
-
 def group_rows(group: int = 1, **changes: Any) -> list[dict[str, Any]]:
-    return [videomme_v2_row(group, place, **changes) for place in range(1, 5)]
+    return [datasets.videomme_v2_row(group, place, **changes) for place in range(1, 5)]
 
 
 @pytest.mark.parametrize("home", ["videomme_v2"], indirect=True)
@@ -376,3 +326,51 @@ def test_fields_of_comet_are_read_by_several_names(home: Path) -> None:
     row = {"qid": 7, "video": "v0", "sentence": "Each goal", "segments": [[9.0, 2.0]]}
     (case,) = ak.benchmarks.comet(home, rows=[row])
     assert case.question.answer == ((2.0, 9.0),) and case.question.id == "7" and case.facts["oddity"] == "reversed"
+
+
+STYLES = ("({}) ", "{}. ", "{}) ", "{}: ", "{}、", "({})", "{}.")
+WORDS = st.text("abc xyz,;-", min_size=1).map(str.strip).filter(bool)
+
+
+@given(st.lists(WORDS, min_size=2, max_size=8), WORDS, st.sampled_from(STYLES))
+def test_what_is_written_with_letters_is_read_back(texts: list[str], stem: str, style: str) -> None:
+    lines = [style.format(chr(ord("A") + index)) + text for index, text in enumerate(texts)]
+    found_stem, options = split_question("\n".join([stem, *lines]))
+    assert found_stem == stem and list(read_options(options).texts) == texts
+    assert read_options(split_options("\n".join(lines))).texts == tuple(texts)
+    for index, text in enumerate(texts):
+        letter = chr(ord("A") + index)
+        read = read_options(options)
+        assert read.by_letter(f" ({letter.lower()}). ") == index
+        assert read.by_text(text) == texts.index(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "stem", "texts"),
+    [
+        ("Which?", "Which?", ()),
+        ("Which?\n(A) only one", "Which?\n(A) only one", ()),
+        ("Which?\n(B) x\n(C) y", "Which?\n(B) x\n(C) y", ()),
+        ("A man walks. B runs.\nWho?\nA. x\nB. y", "A man walks. B runs.\nWho?", ("x", "y")),
+        # The statements have letters too, and as many options follow.
+        ("Of:\nA. dog\nB. cat\nwhich?\nA. 1\nB. 2", "Of:\nA. dog\nB. cat\nwhich?", ("1", "2")),
+        ("Of:\n(A) dog\n(B) cat\nwhich?\nA. 1\nB. 2\nC. 3", "Of:\n(A) dog\n(B) cat\nwhich?", ("1", "2", "3")),
+        # The last option lists letters of its own.
+        ("Which?\n(A) x\n(B) y\n(C) of\n(A) p\n(B) q", "Which?", ("x", "y", "of\n(A) p\n(B) q")),
+        ("Which?\n(A) x\n(B) y\n(B) again\n(C) z", "Which?", ("x", "y\n(B) again", "z")),
+        ("Which?\n(A) x\ntwo lines\n\n(B) y", "Which?", ("x\ntwo lines", "y")),
+        ("Which? (A) x (B) y (C) z", "Which?", ("x", "y", "z")),
+        ("Which? A. x B. y", "Which?", ("x", "y")),
+        ("Which?\n  (A) x\n\t(B) y", "Which?", ("x", "y")),
+    ],
+)
+def test_options_are_found_in_a_question(text: str, stem: str, texts: tuple[str, ...]) -> None:
+    found, options = split_question(text)
+    assert (found, read_options(options).texts) == (stem, texts)
+
+
+@pytest.mark.parametrize("options", [["x", "y"], ["(A) x", "(B) y"]])
+def test_an_answer_means_one_option_or_none(options: list[str]) -> None:
+    read = read_options(options)
+    assert {read.index_of(answer) for answer in ("B", "b", "(B)", "B.", "y", "(B) y")} == {1}
+    assert {read.index_of(answer) for answer in ("B. x", "C", "")} == {None}

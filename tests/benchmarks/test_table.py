@@ -1,5 +1,6 @@
 """Promise: a spreadsheet of questions is a benchmark, and a wrong cell is named."""
 
+import re
 import warnings
 from datetime import timedelta
 from functools import partial
@@ -26,8 +27,8 @@ ROWS = (
     ";;;;;;;;;;;\r\n"
     "films/match.mp4;How many balls?;;;;3;;;count;3;;\r\n"
     "films/match.mp4;Where is she?;;;;in the café;;;open;1;;\r\n"
-    "films/match.mp4;When is it loud?;;;;0:01 - 0:02; 4 to 6;;;when;1;;\r\n"
-).replace("0:01 - 0:02; 4 to 6", '"0:01 - 0:02; 4 to 6"')
+    'films/match.mp4;When is it loud?;;;;"0:01 - 0:02; 4 to 6";;;when;1;;\r\n'
+)
 
 
 @pytest.fixture
@@ -46,17 +47,16 @@ def test_a_table_is_read_as_a_spreadsheet_saved_it(encoding: str, separator: str
     (home / "questions.csv").write_bytes(text.encode(encoding))
     with pytest.warns(UserWarning, match=r"subtitle files beside 1 of the videos are read"):
         bench = ak.benchmarks.table("questions.csv")
-    told = [(case.question.kind, case.question.answer, case.question.positions_s) for case in bench]
-    assert told == [
-        ("choice", 1, ((5.0, 7.5),)),
-        ("choice", 1, ()),
-        ("when", (1.0, 4.0), ()),
-        ("count", 3, ()),
-        ("open", "in the café", ()),
-        ("when", ((1.0, 2.0), (4.0, 6.0)), ()),
+    questions = [case.question for case in bench]
+    assert [(each.id, each.kind, each.answer, each.positions_s) for each in questions] == [
+        ("match-2", "choice", 1, ((5.0, 7.5),)),
+        ("match-3", "choice", 1, ()),
+        ("night walk-4", "when", (1.0, 4.0), ()),
+        ("match-6", "count", 3, ()),
+        ("match-7", "open", "in the café", ()),
+        ("match-8", "when", ((1.0, 2.0), (4.0, 6.0)), ()),
     ]
-    assert bench[1].question.text == 'Who says "now"?' and bench[1].question.choices == ("Ann", "Bob")
-    assert [case.question.id for case in bench][:4] == ["match-2", "match-3", "night walk-4", "match-6"]
+    assert questions[1].text == 'Who says "now"?' and questions[1].choices == ("Ann", "Bob")
     assert [case.video for case in bench][1:3] == ["films/match.mp4", "films/night walk.mp4"]
     assert [case.facts["level"] for case in bench] == [1, 2, 1, 3, 1, 1]
     assert [line.text for line in bench[0].opened().subtitles.lines] == ["Hello"]
@@ -98,26 +98,25 @@ def test_a_wrong_cell_is_named_with_its_row_and_column(row: str, home: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("name", "text", "told"),
     [
-        ("", "is empty: its first row names the columns"),
-        (HEAD, "has no questions: its first row names the columns"),
-        ("films/match.mp4,Q,red\n" * 2, "has no column 'video'; it has films/match.mp4, Q, red"),
-        ("video,answer\nfilms/match.mp4,x", "has no column 'question'"),
-        ("video,question\nfilms/match.mp4,x", "has no column 'answer'"),
-        ("video,question,question\na,b,c", "two columns are named 'question'"),
-        ("id,video,question,answer,prediction,score\n1,a,b,c,1,1", "is a table of results"),
-        (f"id,{HEAD}\n7,{OK}\n7,{OK.replace('Q', 'P')}", "row 3, column 'id': '7' is the id of questions.csv, row 2"),
+        ("q.csv", "", "is empty: its first row names the columns"),
+        ("q.csv", HEAD, "has no questions: its first row names the columns"),
+        ("q.csv", "films/match.mp4,Q,red\n" * 2, "has no column 'video'; it has films/match.mp4, Q, red"),
+        ("q.csv", "video,answer\nfilms/match.mp4,x", "has no column 'question'"),
+        ("q.csv", "video,question\nfilms/match.mp4,x", "has no column 'answer'"),
+        ("q.csv", "video,question,question\na,b,c", "two columns are named 'question'"),
+        ("q.csv", "id,video,question,answer,prediction,score\n1,a,b,c,1,1", "is a table of results"),
+        ("q.csv", f"id,{HEAD}\n7,{OK}\n7,{OK.replace('Q', 'P')}", "row 3, column 'id': '7' is the id of q.csv, row 2"),
+        ("q.xlsx", "", "is a workbook: save it as CSV"),
+        ("q.pdf", "", "ends in .csv"),
+        ("other/q.csv", "", "no file"),
     ],
 )
-def test_a_table_that_is_none_of_questions_says_why(text: str, told: str, home: Path) -> None:
-    (home / "questions.csv").write_text(text)
-    with pytest.raises(InputError) as caught:
-        ak.benchmarks.table("questions.csv", subtitles=False)
-    assert told in str(caught.value)
-    for name, told in {"q.xlsx": "is a workbook: save it as CSV", "q.pdf": "ends in .csv", "q.csv": "no file"}.items():
-        with pytest.raises(InputError, match=told):
-            ak.benchmarks.table(name)
+def test_a_table_that_is_none_of_questions_says_why(name: str, text: str, told: str, home: Path) -> None:
+    (home / Path(name).name).write_text(text)
+    with pytest.raises(InputError, match=re.escape(told)):
+        ak.benchmarks.table(name, subtitles=False)
 
 
 def test_bad_rows_can_be_left_out_and_equal_ones_are_asked_once(home: Path) -> None:
@@ -132,11 +131,10 @@ def test_a_table_opens_no_file_outside_its_folder(home: Path, tiny: Path, tmp_pa
     other = tmp_path_factory.mktemp("other")
     put(tiny, other / "film.mp4")
     (home / "link.mp4").symlink_to(other / "film.mp4")
-    for name in (str(other / "film.mp4"), "link.mp4", f"../{other.name}/film.mp4"):
+    for name in (str(other / "film.mp4"), "link.mp4"):
         (home / "questions.csv").write_text(f"{HEAD}\n{name},Q,red,blue,,A,,\n")
-        if (home / name).exists():
-            with pytest.raises(InputError, match=r"row 2, column 'video': .*outside the folder .*--root FOLDER"):
-                ak.benchmarks.table("questions.csv")
+        with pytest.raises(InputError, match=r"row 2, column 'video': .*outside the folder .*--root FOLDER"):
+            ak.benchmarks.table("questions.csv")
     (home / "questions.csv").write_text(f"{HEAD}\n{other}/film.mp4,Q,red,blue,,A,,\n")
     assert ak.benchmarks.table("questions.csv", root=other)[0].opened().duration_s == pytest.approx(15)
 
@@ -160,9 +158,10 @@ def test_rows_of_programs_have_types_of_their_own(home: Path) -> None:
     facts = pd.DataFrame([case.facts for case in bench])
     kinds = {name: facts[name].dtype.kind for name in ("level", "hard", "share")}
     assert kinds == {"level": "i", "hard": "b", "share": "f"} and facts["who"].tolist() == ["x", ""]
+    text = frame.drop(columns=["start", "end"])
+    text.to_json("rows.jsonl", orient="records", lines=True)
+    text.to_parquet("rows.parquet")
     for name in ("rows.jsonl", "rows.parquet"):
-        text = frame.drop(columns=["start", "end"])
-        text.to_json(name, orient="records", lines=True) if name.endswith("l") else text.to_parquet(name)
         assert [case.question.answer for case in ak.benchmarks.table(name, subtitles=False)] == [2, 0]
 
 

@@ -1,12 +1,8 @@
 """axe-core, which checks pages for what bars people: names, roles, contrast, order, focus.
 
-    assert violations(page, ".atlaskit-walk") == []
-
-A finding of impact "serious" or "critical" fails a test; `GRAVE` are these two. The lighter ones
-are advice, and many of them speak of a whole page, of which a widget is a part.
+Only findings of impact "serious" or "critical" count. The lighter ones are advice, and many of them
+speak of a whole page, of which a widget is a part.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -35,21 +31,14 @@ OVERFLOW = """(selector) => [...document.querySelectorAll(selector)].flatMap((ro
 
 
 def violations(page: Page, *within: str) -> list[str]:
-    """Return what axe finds that is grave, in a page or only in the elements that match selectors.
-
-    Each begins with its rule.
-
-    Raises:
-        AssertionError: A selector matches nothing, so nothing would be checked.
-    """
+    """Return what axe finds that is grave, in a page or in the elements that match selectors."""
     for selector in within:
-        assert page.locator(selector).count(), f"no element is {selector}"
+        assert page.locator(selector).count(), f"no element is {selector}, so nothing would be checked"
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
     found: list[dict[str, Any]] = page.evaluate(RUN, list(within))
-    return [
-        f"{each['id']}: {each['target']} {each['html']}\n    {each['why']}" for each in found if each["impact"] in GRAVE
-    ]
+    grave = [each for each in found if each["impact"] in GRAVE]
+    return [f"{each['id']}: {each['target']} {each['html']}\n    {each['why']}" for each in grave]
 
 
 def overflowing(page: Page, selector: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Widgets and displays in a real JupyterLab: axe, light and dark, wide and narrow; keys alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,27 +14,18 @@ from atlasworld import World
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 SETUP = """
-import atlaskit as ak
-import atlasworld as aw
+import atlaskit as ak, atlasworld as aw, pandas as pd
 from IPython.display import display
 world = aw.world(5, 600, questions=16, size=(320, 180), directory={world!r})
 cache, video = ak.Cache({folder!r} + "/cache"), world.drawn
 question = next(each for each in world.questions if each.category == "COUNT")
-few = dict(cache=cache, search=ak.Search(k=4, cell=96), budget=ak.Budget(calls=24))
-result, other = (ak.ask(video, question, vlm=aw.Oracle(world, miss=miss), **few) for miss in (0.2, 0.5))
-cases, each = world.cases(drawn=True)[:3], dict(cache=cache, progress=False, traces={folder!r} + "/traces")
-small = ak.Search(cell=48, k=4)
-rows = [ak.evaluate(cases, method, vlm=aw.Oracle, search=small, budget=ak.Budget(calls=12), **each)
-        if method == "video-rlm" else ak.evaluate(cases, method, vlm=aw.Oracle, **each)
-        for method in ("video-rlm", "uniform")]
-import pandas as pd
+small = ak.Search(k=4, cell=48)
+asked = dict(cache=cache, search=small, budget=ak.Budget(calls=24))
+result, other = (ak.ask(video, question, vlm=aw.Oracle(world, miss=miss), **asked) for miss in (0.2, 0.5))
+each = dict(vlm=aw.Oracle, cache=cache, progress=False, traces={folder!r} + "/traces")
+cases = world.cases(drawn=True)[:3]
+rows = [ak.evaluate(cases, search=small, budget=ak.Budget(calls=12), **each), ak.evaluate(cases, "uniform", **each)]
 rows = pd.concat(rows, ignore_index=True)
-"""
-DISPLAYS = """
-atlas = ak.Atlas(video, k=4, cell=96, cache=cache)
-observation = atlas.reset()
-for shown in (video, observation.view, observation, result.sheet, result, other.trace):
-    display(shown)
 """
 LIVE = """
 class Stopping(aw.Oracle):
@@ -48,18 +37,15 @@ class Stopping(aw.Oracle):
 try: ak.ask(video, question, vlm=Stopping(world), show=True, workers=2, search=small, cache=ak.Cache(None))
 except KeyboardInterrupt: pass
 """
-FIGURES = """
-import matplotlib.pyplot as plt
-ak.plots.path(result); plt.show()
-"""
 PARTS = {
     "explorer": "ak.widgets.GridExplorer(video, result=result, cache=cache)",
     "viewer": "ak.widgets.TraceViewer(result)",
     "two": "ak.widgets.TraceViewer(result, other)",
     "table": "ak.widgets.RunTable(rows, cache=cache)",
-    "displays": DISPLAYS,
+    "displays": "observation = ak.Atlas(video, k=4, cell=96, cache=cache).reset()\n"
+    "for shown in (video, observation.view, observation, result.sheet, result, other.trace): display(shown)",
     "live": LIVE,
-    "figures": FIGURES,
+    "figures": "import matplotlib.pyplot as plt\nak.plots.path(result); plt.show()",
 }
 """Code of the cells after the first one, by a name."""
 NOT_OURS = {"figures image-alt"}
@@ -143,11 +129,7 @@ FOCUSED = """(root) => {
 
 
 def walk_through(page: Page, root: Locator) -> None:
-    """Press Tab from the start of a widget to its end, and check that each control is on the way.
-
-    Raises:
-        AssertionError: A control is left out, the focus cannot be seen, or Tab does not lead out.
-    """
+    """Press Tab from a widget's start to its end: each control is on the way and can be seen."""
     controls = root.evaluate(CONTROLS)
     root.evaluate("(root) => { root.tabIndex = Math.max(0, root.tabIndex); root.focus({ focusVisible: true }); }")
     visited = [0]
@@ -172,11 +154,11 @@ def walk_through(page: Page, root: Locator) -> None:
 
 def test_the_viewer_works_by_keyboard_alone(window: Page, notebooks: Notebooks, world: World, tmp_path: Path) -> None:
     book = notebooks(SETUP.format(world=str(world.directory), folder=str(tmp_path)), PARTS["viewer"], PARTS["two"])
-    keys, walker = window.keyboard, book.output(1).locator("section.atlaskit-walk").first
+    keys = window.keyboard
+    walker, both = (book.output(cell).locator("section.atlaskit-walk").first for cell in (1, 2))
     heading = walker.locator(".heading")
     expect(heading).to_have_text(re.compile("^Step 0 "))
     walk_through(window, walker)
-    both = book.output(2).locator("section.atlaskit-walk").first
     expect(both.locator(".heading")).to_have_count(2)
     walk_through(window, both)
 

@@ -1,6 +1,4 @@
-"""The explorer in a real JupyterLab: mouse, keys, images, a busy kernel."""
-
-from __future__ import annotations
+"""The explorer in a real JupyterLab: mouse, keys, a busy kernel, search, questions, attacks."""
 
 import re
 from pathlib import Path
@@ -8,7 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
-from support.jupyter import Book, Notebooks, difference, shot
+from support.jupyter import SIZE, Book, Notebooks, difference, shot
+from support.paths import TESTS
 
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View, with_look
@@ -19,8 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 EXPLORER = "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\nexplorer"
 SAME, OTHER = 12, 25
-"""Largest difference of a screenshot, which has times over it, from its image, and smallest from
-another one (of 255)."""
+"""Most that a screenshot, with times over it, differs from its image, and least from another."""
 
 
 def explorer_in(book: Book, cell: int = 1) -> Locator:
@@ -66,8 +64,10 @@ cache = ak.Cache({str(shared_cache.directory)!r})
 
 
 def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, world: World, shared_cache: Cache) -> None:
-    book, reference = notebooks(setup, EXPLORER), GridExplorer(world.drawn, sampling="shots", cache=shared_cache)
-    explorer, keys = explorer_in(book), book.page.keyboard
+    book = notebooks(setup, EXPLORER)
+    reference = GridExplorer(world.drawn, sampling="shots", cache=shared_cache)
+    explorer = explorer_in(book)
+    keys = book.page.keyboard
     wait_for(explorer, "shots")
     root, inner = plain(reference.view), plain(reference.open(12).view)
     check_image(explorer, root, inner)
@@ -80,9 +80,8 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, worl
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowLeft"):
         keys.press(key)
     status = explorer.locator(".status").inner_text()
-    assert status.startswith("cell 9, 1:5") and status == explorer.get_by_role("gridcell").nth(9).get_attribute(
-        "aria-label"
-    )
+    assert status.startswith("cell 9, 1:5")
+    assert explorer.get_by_role("gridcell").nth(9).get_attribute("aria-label") == status
     keys.press("f")
     wait_for(explorer, "The frame of cell 9 at full resolution")
     assert explorer.locator(".status").inner_text() == status
@@ -106,58 +105,138 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, worl
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
-def test_a_region_is_noted_and_its_clip_saved_by_mouse(notebooks: Notebooks, setup: str, tmp_path: Path) -> None:
-    """The page asks for tiles of its own width, and the note is there in the next explorer."""
-    setup += f"\ncache = ak.Cache({str(tmp_path / 'cache')!r})"
-    book = notebooks(setup, EXPLORER)
-    explorer = explorer_in(book)
-    explorer.get_by_role("gridcell").nth(20).click()
-    wait_for(explorer, "depth 1")
-    width = explorer.locator(".sheet img").evaluate(
-        "(image) => image.naturalWidth - image.clientWidth * devicePixelRatio"
-    )
-    assert 0 <= width < 8 * 40, "as sharp as the screen, up to the next step"
-    notes = explorer.locator(".notes")
-    notes.get_by_text("Notes (W)").click()
-    expect(notes.get_by_label("from", exact=True)).to_have_value("3:07.500")
-    expect(notes.get_by_label("to", exact=True)).to_have_value("3:16.875")  # the cell that was opened
-    explorer.get_by_role("gridcell").nth(1).focus()
-    book.page.keyboard.press("w")
-    expect(notes.get_by_label("from", exact=True)).to_have_value("3:07.646")
-    expect(notes.get_by_label("to", exact=True)).to_have_value("3:07.793")  # the cell that was picked in it
-    expect(explorer.get_by_role("gridcell", selected=True)).to_have_count(1)
-    notes.get_by_label("tag").fill("goal")
-    notes.get_by_role("button", name="save note").click()
-    with book.page.expect_download() as film:
-        notes.get_by_role("button", name="save clip").click()
-    assert re.search(r"3-0\d\.\d+ to 3-0\d\.\d+\.mp4$", film.value.suggested_filename)
-    assert book.evaluate("print(ak.widgets.GridExplorer(world.drawn, cache=cache).notes[0].tag)") == "goal"
+DRAWING = """
+import matplotlib.pyplot as plt, pathlib, time
+plt.plot([1, 2, 3])
+while not pathlib.Path({seen!r}).exists(): time.sleep(0.1)
+print("open figures:", plt.get_fignums())
+"""
+RUN = """(code) => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const future = kernel.requestExecute({ code });
+  window.published = [];
+  window.isDone = false;
+  future.onIOPub = ({ content }) => { window.published.push(content); };
+  future.done.then(() => { window.isDone = true; });
+}"""
 
 
-def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str, tmp_path: Path) -> None:
-    """JupyterLab sends what widgets say to a subshell of the kernel, which is a thread."""
-    book = notebooks(setup, EXPLORER)
+def test_it_works_while_another_cell_runs_and_touches_no_figure_of_it(
+    notebooks: Notebooks, setup: str, tmp_path: Path
+) -> None:
+    """JupyterLab sends what widgets say to a subshell of the kernel, which is a thread.
+
+    There, ipykernel would call the hooks of the end of a cell, which show and close the figures
+    that the running cell still draws (jupyterlab#19719, ipykernel#1564).
+    """
+    book = notebooks(f"%matplotlib inline\n{setup}", EXPLORER)
     explorer = explorer_in(book)
     explorer.get_by_role("gridcell").nth(3).click()
     wait_for(explorer, "depth 1")
     book.evaluate("explorer.back()")  # the last message of the kernel to the page belongs to a cell
     wait_for(explorer, "depth 0")
     seen = tmp_path / "seen"
-    book.page.evaluate(
-        """(code) => {
-          const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          window.isDone = false;
-          kernel.requestExecute({ code }).done.then(() => { window.isDone = true; });
-        }""",
-        f"import pathlib, time\nwhile not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.1)",
-    )
-    book.page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'"
-    )
+    book.page.evaluate(RUN, DRAWING.format(seen=str(seen)))
+    status = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+    book.page.wait_for_function(f"() => {status} === 'busy'")
     explorer.get_by_role("gridcell").nth(12).click()
-    expect(explorer.locator(".caption")).to_contain_text("depth 1")
+    wait_for(explorer, "depth 1")
     explorer.get_by_role("button", name="full frame").click()
-    expect(explorer.locator(".caption")).to_contain_text("at full resolution")
+    wait_for(explorer, "at full resolution")
     assert book.page.evaluate("() => window.isDone") is False, "the other cell still runs"
     seen.touch()
     book.page.wait_for_function("() => window.isDone")
+    published = book.page.evaluate("() => window.published")
+    assert "open figures: [1]\n" in [content.get("text") for content in published]
+    assert sum("image/png" in content.get("data", {}) for content in published) == 1
+
+
+PANELS = f"""
+import sys; sys.path.insert(0, {str(TESTS)!r})
+import atlaskit as ak
+from atlaskit.models.protocol import ModelError, Usage
+from atlaskit.video.subtitles import Line, Subtitles
+from support.model_doubles import ATTACK, Spiteful
+from support.stand_ins import Flat
+video = Flat()
+video.subtitles = Subtitles(tuple(Line(float(s), s + 1.0, f"{{s}} {{ATTACK}}") for s in range(16)))
+class Waiting(Spiteful):
+    waits = True
+    def complete(self, request, **control):
+        if self.waits and control["cancel"].wait(60):
+            raise ModelError("cancelled", Usage(calls=1))
+        return super().complete(request, **control)
+vlm = Waiting()
+"""
+ASKING = "explorer = ak.widgets.GridExplorer(video, vlm=vlm, k=4, cell=64, cache=ak.Cache(None))\nexplorer"
+
+
+def test_words_are_gone_through_by_keys_and_are_only_text(notebooks: Notebooks) -> None:
+    book = notebooks(PANELS, ASKING)
+    explorer = book.output(1).locator(".explorer")
+    keys = book.page.keyboard
+    cell = explorer.get_by_role("gridcell").nth(2)
+    count = explorer.locator(".search .count")
+    cell.focus()
+    keys.press("/")
+    expect(explorer.get_by_role("searchbox")).to_be_focused()
+    keys.type("onerror")
+    expect(count).to_have_text("16 lines")
+    expect(explorer.locator(".hits mark").first).to_have_text("onerror")  # "o" alone is in as many lines
+    assert "<img src=x onerror=" in explorer.locator(".hits button").first.inner_text()
+    expect(cell).to_have_attribute("aria-label", re.compile("1 line with the words"))
+    keys.press("Escape")
+    expect(cell).to_be_focused()
+    assert explorer.get_by_role("searchbox").input_value() == "onerror"
+    book.page.set_viewport_size({"width": 1280, "height": 500})
+    hit = explorer.locator(".hits button").nth(3)
+    hit.focus()  # by a key, the picture is shown and the focus stays
+    keys.press("Enter")
+    expect(count).to_have_text("4 of 16 lines")
+    expect(explorer.locator(".caption")).to_contain_text("at full resolution, at 0:03.")
+    expect(explorer.locator(".ruler")).to_be_in_viewport(ratio=0.9)
+    expect(hit).to_be_focused()
+    hit.click()  # by the pointer, the keys are then the picture's
+    expect(explorer.locator(".stage")).to_be_focused()
+    book.page.set_viewport_size(SIZE)  # type: ignore[arg-type]
+    for key, expected in (("n", "5 of 16 lines"), ("Shift+N", "4 of 16 lines")):
+        keys.press(key)
+        expect(count).to_have_text(expected)
+    assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
+
+
+def test_a_run_is_stopped_and_another_answered(notebooks: Notebooks) -> None:
+    book = notebooks(PANELS, ASKING)
+    explorer = book.output(1).locator(".explorer")
+    ask, outcome = explorer.locator(".ask"), explorer.locator(".ask .outcome")
+    explorer.get_by_role("gridcell").nth(2).click()
+    expect(explorer.locator(".caption")).to_contain_text("depth 1")
+    book.page.keyboard.press("q")
+    expect(ask.get_by_label("Question")).to_be_focused()
+    ask.get_by_role("button", name="Ask", exact=True).click()
+    expect(ask.locator(".problem")).to_contain_text("The question is empty")
+    ask.get_by_label("Question").fill("Who's there?")
+    line = ask.get_by_label("Line", exact=True)
+    expect(line).to_have_value('result = ak.ask(video, "Who\'s there?", within=(2.0, 3.0), vlm=vlm, show=True)')
+    ask.get_by_label("only this region").uncheck()
+    expect(line).to_have_value('result = ak.ask(video, "Who\'s there?", vlm=vlm, show=True)')
+    ask.get_by_role("button", name="copy the line").click()
+    expect(ask.locator("[role=status]").first).to_contain_text("Copied")
+
+    ask.get_by_role("button", name="Ask", exact=True).click()
+    expect(ask.get_by_role("button", name="one run at a time")).to_be_disabled()
+    expect(outcome).to_contain_text("Running")
+    assert book.evaluate("print(1 + 1)") == "2", "the notebook is free"
+    ask.get_by_role("button", name="stop").click()
+    expect(outcome).to_contain_text("You stopped the run")
+
+    book.evaluate("vlm.waits = False")
+    ask.get_by_role("button", name="Ask", exact=True).click()
+    expect(outcome).to_contain_text("Answer:", timeout=120_000)
+    assert book.evaluate("print(len(explorer.results), explorer.result is explorer.results[0])") == "1 True"
+    ask.get_by_role("button", name="steps").click()
+    steps = book.output(1).locator(".atlaskit-walk")
+    expect(steps).to_contain_text("Who's there?")
+    ask.get_by_role("button", name="steps").click()
+    expect(steps).to_have_count(0)
+    assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"

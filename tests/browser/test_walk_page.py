@@ -1,7 +1,5 @@
 """The exported page in a browser: map, outlines, address, policy; axe in both schemes and sizes."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator
@@ -39,7 +37,8 @@ def result(world: World, shared_cache: Cache) -> Result:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page whose console must stay clean."""
-    page, faults = browser.new_page(viewport={"width": 1100, "height": 1400}), list[str]()
+    page = browser.new_page(viewport={"width": 1100, "height": 1400})
+    faults = list[str]()
     page.on("console", lambda message: faults.append(message.text))
     page.on("pageerror", lambda error: faults.append(str(error)))
     yield page
@@ -62,29 +61,28 @@ def exported(page: Page, result: Result, tmp_path: Path) -> Page:
 
 
 def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, result: Result) -> None:
-    last = len(result.trace) - 1
     assert step_of(exported) == 0
+    marks = exported.locator(".saw .mark")
     caption = exported.locator(".saw figcaption")
     expect(caption).to_contain_text("The map: the whole video at this step. Evidence: none. Ruled out (black): 0 %.")
     assert exported.locator(".saw img").evaluate("(img) => img.complete && img.naturalWidth > 100")
     truth = {int(span[0] / 37.5) for span in result.question.positions_s}
-    expect(exported.locator(".saw .mark.true")).to_have_count(len(truth))
-    expect(exported.locator(".saw .mark.dead")).to_have_count(0)
+    expect(marks.and_(exported.locator(".true"))).to_have_count(len(truth))
+    expect(marks.and_(exported.locator(".dead"))).to_have_count(0)
+
     exported.keyboard.press("End")
-    assert step_of(exported) == last
+    assert step_of(exported) == len(result.trace) - 1
     expect(exported.locator(".saw figure")).to_have_count(2)
     expect(exported.locator(".saw img").first).to_have_attribute("alt", "The evidence at the end of the run.")
-    said = exported.locator(".said")
-    expect(said).to_contain_text(f"{result.answer_in_words}, which is wrong (truth: {result.truth_in_words})")
-    labels = [f"[{label}]" for label in result.evidence.labels]
-    assert sorted(exported.locator(".saw .mark.found").all_inner_texts()) == sorted(labels), "in cells of their own"
-    whole = [
-        mark for mark in exported.locator(".saw .mark.dead").all() if "height:25" in str(mark.get_attribute("style"))
-    ]
-    covered = sum(end_s - start_s for start_s, end_s in result.dead_zones.intervals) / 37.5
-    assert len(whole) == int(covered)
+    verdict = f"{result.answer_in_words}, which is wrong (truth: {result.truth_in_words})"
+    expect(exported.locator(".said")).to_contain_text(verdict)
+    found = marks.and_(exported.locator(".found")).all_inner_texts()
+    assert sorted(found) == sorted(f"[{label}]" for label in result.evidence.labels), "in cells of their own"
+    whole_cells = marks.and_(exported.locator(".dead[style*='height:25']"))
+    covered_s = sum(end_s - start_s for start_s, end_s in result.dead_zones.intervals)
+    expect(whole_cells).to_have_count(int(covered_s / 37.5))
     exported.get_by_role("button", name="hide where the answer lies").click()
-    assert not exported.locator(".saw .mark.true").first.is_visible()
+    assert not marks.and_(exported.locator(".true")).first.is_visible()
     settings = exported.locator("details.settings")
     assert not settings.locator("dl").is_visible()
     settings.locator("summary").click()
@@ -109,22 +107,13 @@ def test_the_address_names_the_step_and_no_other_script_runs(exported: Page, bro
 
 @pytest.mark.long
 @pytest.mark.parametrize(("scheme", "size"), [("light", "wide"), ("dark", "narrow")])
-def test_the_page_of_the_design_bars_nobody(browser: Browser, scheme: Any, size: str, tmp_path: Path) -> None:
-    (tmp_path / "design.html").write_text(docs_hooks.design(), encoding="utf-8")
-    page = browser.new_page(color_scheme=scheme, viewport=SIZES[size])  # type: ignore[arg-type]
-    page.goto((tmp_path / "design.html").as_uri())
-    assert not violations(page) and not overflowing(page, "body")
-    page.close()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("scheme", "size"), [("light", "wide"), ("dark", "narrow")])
-def test_it_bars_nobody(exported: Page, scheme: Any, size: str, tmp_path: Path) -> None:
+def test_it_and_the_page_of_the_design_bar_nobody(exported: Page, scheme: Any, size: str, tmp_path: Path) -> None:
     exported.emulate_media(color_scheme=scheme)
     exported.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
     for key in ("Home", "End"):
         exported.keyboard.press(key)
-        exported.screenshot(path=tmp_path / f"walk-{scheme}-{size}-{key}.png", full_page=True)
-        assert not violations(exported)
+        assert not violations(exported) and not overflowing(exported, "body")
         assert exported.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
-        assert not overflowing(exported, "body")
+    (tmp_path / "design.html").write_text(docs_hooks.design(), encoding="utf-8")
+    exported.goto((tmp_path / "design.html").as_uri())
+    assert not violations(exported) and not overflowing(exported, "body")

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,29 +11,18 @@ import pytest
 from atlaskit.caching.cache import DIGEST_BYTES, Cache
 
 
-def test_stored_bytes_and_json_are_returned(cache: Cache) -> None:
-    for size in (0, 10, 100_000):
-        cache.put(f"blob:{size}", b"x" * size)
-        assert cache.get(f"blob:{size}") == b"x" * size
+def test_stored_bytes_and_json_are_returned(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {f"blob:{size}": b"x" * size for size in (0, 10, 100_000)}
+    for key, value in values.items():
+        cache.put(key, value)
+    with monkeypatch.context() as patch, ThreadPoolExecutor(4) as pool:
+        patch.setattr(sqlite3, "connect", lambda *_, **__: pytest.fail("a reading thread opened a connection"))
+        assert list(pool.map(cache.get, values)) == list(values.values())
     cache.put_json("reply:1", {"ü": [1, 2.5, None]})
     assert cache.get_json("reply:1") == {"ü": [1, 2.5, None]}
     assert cache.get("blob:none") is None
-    stats = cache.stats()
-    digests = 3 * DIGEST_BYTES
-    assert stats["blob"] == {
-        "entries": 3, "bytes": 100_010 + digests, "hits": 3, "misses": 1, "corrupt": 0
-    }  # fmt: skip
-    assert (stats["reply"]["hits"], stats["reply"]["misses"]) == (1, 0)
-
-
-def test_reading_threads_open_no_connection(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = {f"blob:{size}": b"x" * size for size in (10, 100_000)}
-    for key, value in values.items():
-        cache.put(key, value)
-    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: pytest.fail("opened a connection"))
-    for _ in range(3):
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(cache.get, values)) == list(values.values())
+    size = 100_010 + 3 * DIGEST_BYTES
+    assert cache.stats()["blob"] == {"entries": 3, "bytes": size, "hits": 3, "misses": 1, "corrupt": 0}
 
 
 def test_a_cache_in_memory_behaves_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,19 +36,28 @@ def test_a_cache_in_memory_behaves_the_same(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
-def test_threads_that_miss_one_key_make_it_once(cache: Cache) -> None:
-    made, barrier = [], threading.Barrier(8)
+def test_threads_that_miss_one_key_make_it_once_and_a_late_one_need_not_wait(cache: Cache) -> None:
+    made = list[int]()
+    started = threading.Barrier(9)
+    release = threading.Event()
 
     def make() -> bytes:
         made.append(1)
+        assert release.wait(10)
         return b"value"
 
     def fetch(_: int) -> bytes:
-        barrier.wait()
-        return cache.remember("view:1", make)
+        started.wait()
+        return cache.remember("reply:1", make)
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(fetch, range(8))) == {b"value"}
+        values = pool.map(fetch, range(8))
+        started.wait()
+        while not made:
+            time.sleep(0.01)
+        assert cache.remember("reply:1", lambda: b"beside", go_on=lambda: True) == b"beside"
+        release.set()
+        assert set(values) == {b"value"}
     assert len(made) == 1
 
 
@@ -70,9 +69,9 @@ def test_a_batch_makes_each_missing_entry_once(cache: Cache) -> None:
         calls.append(positions)
         return [f"made {position}".encode() for position in positions]
 
-    keys = ["tile:0", "tile:1", "tile:2", "tile:0"]
-    assert cache.remember_all(keys, make_some) == [b"made 0", b"1", b"made 2", b"made 0"]
-    assert cache.remember_all(keys, make_some) == [b"made 0", b"1", b"made 2", b"made 0"]
+    for _ in range(2):
+        entries = cache.remember_all(["tile:0", "tile:1", "tile:2", "tile:0"], make_some)
+        assert entries == [b"made 0", b"1", b"made 2", b"made 0"]
     assert calls == [[0, 2]]
 
 
@@ -95,24 +94,6 @@ def test_a_watched_cache_records_what_it_reads_and_stores(cache: Cache) -> None:
     watched.remember("view:2", lambda: b"2")
     watched.put("view:3", b"3")
     watched.get("view:4")
-    with pytest.raises(ZeroDivisionError):
-        watched.remember("view:5", lambda: b"%d" % (1 / 0))
     assert watched.touched == {key: cache.digest(key) for key in ("view:1", "view:2", "view:3")}
     assert cache.touched is None
     assert cache.get("view:3") == b"3" and cache.stats() == watched.stats()
-
-
-def test_go_on_computes_beside_the_holder_of_the_key(cache: Cache) -> None:
-    started, release = threading.Event(), threading.Event()
-
-    def slow() -> bytes:
-        started.set()
-        assert release.wait(10)
-        return b"slow"
-
-    with ThreadPoolExecutor(1) as pool:
-        holder = pool.submit(cache.remember, "reply:1", slow)
-        assert started.wait(10)
-        assert cache.remember("reply:1", lambda: b"beside", go_on=lambda: True) == b"beside"
-        release.set()
-        assert holder.result() == b"slow"

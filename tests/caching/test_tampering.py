@@ -65,16 +65,21 @@ def test_settings_of_the_database_are_overridden(tmp_path: Path) -> None:
     assert cache.get("view:1") == b"x" and cache.get("view:2") is not None
 
 
-def test_a_row_that_names_a_file_elsewhere_is_dropped_but_not_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "warning"),
+    [("filename = '../../secret'", "never loaded"), ("key = 'view:2'", "damaged")],
+    ids=["a file elsewhere", "another key"],
+)
+def test_a_row_that_was_changed_is_dropped(tmp_path: Path, change: str, warning: str) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(b"s" * 50_000)
     cache = Cache(tmp_path / "cache")
     cache.put("view:1", b"x" * 50_000)
     with sqlite3.connect(tmp_path / "cache" / "entries" / "cache.db") as database:
-        database.execute("UPDATE Cache SET filename = '../../secret' WHERE key = 'view:1'")
-    with pytest.warns(CacheWarning, match="never loaded"):
-        assert cache.get("view:1") is None
-    assert secret.exists()
+        database.execute(f"UPDATE Cache SET {change} WHERE key = 'view:1'")
+    with pytest.warns(CacheWarning, match=warning):
+        assert cache.get("view:1") is cache.get("view:2") is None
+    assert secret.exists(), "but not the file"
 
 
 def test_a_pipe_in_place_of_a_file_is_not_read(tmp_path: Path) -> None:
@@ -85,12 +90,3 @@ def test_a_pipe_in_place_of_a_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(file)
     with pytest.warns(CacheWarning, match="not written by atlaskit"):
         assert cache.get("view:1") is None
-
-
-def test_an_entry_under_another_key_is_not_served(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache")
-    cache.put("view:1", b"one")
-    with sqlite3.connect(tmp_path / "cache" / "entries" / "cache.db") as database:
-        database.execute("UPDATE Cache SET key = 'view:2' WHERE key = 'view:1'")
-    with pytest.warns(CacheWarning, match="damaged"):
-        assert cache.get("view:2") is None

@@ -19,12 +19,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cli.conftest import Shell
 from PIL import Image
 from support.parallel import in_a_thread
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from atlaskit.__main__ import main
 from atlaskit.viz.widgets.standalone import private_page
 
 
@@ -35,14 +35,14 @@ class Explorer:
     process: subprocess.Popen[str]
     address: str
 
-    @property
-    def host(self) -> str:
-        return urlsplit(self.address).netloc
-
-    @property
-    def root(self) -> str:
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        self.host = parts.netloc
+        self.root = parts.path
         """The secret path that all lies below."""
-        return urlsplit(self.address).path
+        self.token = parts.query
+        """As a query: `token=…`."""
+        self.cookie = str(self.get(f"?{self.token}").headers["Set-Cookie"]).split(";")[0]
 
     def get(self, path: str, root: str = "", **headers: str) -> http.client.HTTPResponse:
         """Return the answer to a request below the secret path, or another; its body is read."""
@@ -55,19 +55,11 @@ class Explorer:
         answer.text = answer.read().decode()  # type: ignore[attr-defined]
         return answer
 
-    @property
-    def cookie(self) -> str:
-        """The cookie that a browser gets with the token."""
-        parts = urlsplit(self.address)
-        return str(self.get(f"?{parts.query}").headers["Set-Cookie"]).split(";")[0]
-
     def connect(self, **headers: str) -> Any:
         """Return a connection as the page makes it, to await."""
         given = {"Cookie": self.cookie, "Origin": f"http://{self.host}", **headers}
-        request = HTTPRequest(
-            f"ws://{self.host}{self.root}socket", headers={name: value for name, value in given.items() if value}
-        )
-        return websocket_connect(request)
+        named = {name: value for name, value in given.items() if value}
+        return websocket_connect(HTTPRequest(f"ws://{self.host}{self.root}socket", headers=named))
 
 
 @contextlib.contextmanager
@@ -107,27 +99,36 @@ async def next_picture(socket: WebSocketClientConnection) -> tuple[dict[str, Any
             return head["message"], buffers
 
 
+PATHS = ("/", "/page.js", "/page.css", "/start.js")
+
+
 def test_only_a_browser_with_the_token_is_let_in(explorer: Explorer) -> None:
-    parts = urlsplit(explorer.address)
-    let_in = explorer.get(f"/?{parts.query}")
+    let_in = explorer.get(f"/?{explorer.token}")
     assert let_in.status == 200 and "<h1>atlasworld" in let_in.text  # type: ignore[attr-defined]
     cookie = str(let_in.headers["Set-Cookie"])
-    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and parts.query.split("=")[1] in cookie
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and explorer.token.split("=")[1] in cookie
     assert f"Path={explorer.root}" in cookie, "no other server of this machine gets it"
-    for path in (f"?{parts.query}", "page.js"):
-        answer = explorer.get(path, root="/")
-        assert answer.status == 403 and "Set-Cookie" not in answer.headers
-    for path in ("/", "/page.js", "/page.css", "/start.js"):
+    for path in PATHS:
         assert explorer.get(path, Cookie=explorer.cookie).status == 200
+    assert explorer.get("/none", Cookie=explorer.cookie).status == 404
     name = explorer.cookie.split("=")[0]
-    tokens = ("/?token=", "/?token=wrong", "/?token=%C3%A9", "/?token=%ff")
-    without = ["/", *tokens, f"/page.js?{parts.query}", "/page.js", "/socket"]
-    wrong = [("/", {"Cookie": f"{name}=wrong"}), ("/", {"Cookie": f"{name}="})]
-    for path, headers in [*((path, dict[str, str]()) for path in without), *wrong]:
-        refused = explorer.get(path, **headers)
+    for path, cookie in (
+        ("/", ""),
+        ("/", f"{name}=wrong"),
+        ("/", f"{name}="),
+        ("/?token=", ""),
+        ("/?token=wrong", ""),
+        ("/?token=%C3%A9", ""),
+        ("/?token=%ff", ""),
+        ("/page.js", ""),
+        (f"/page.js?{explorer.token}", ""),
+        ("/socket", ""),
+    ):
+        refused = explorer.get(path, **({"Cookie": cookie} if cookie else {}))
         assert refused.status in (400, 403) and "Set-Cookie" not in refused.headers, path
         assert "atlasworld" not in refused.text  # type: ignore[attr-defined]
-    assert explorer.get("/none", Cookie=explorer.cookie).status == 404
+    for path in (f"?{explorer.token}", "page.js"):  # without the secret path
+        assert explorer.get(path, root="/").status == 403
 
 
 def test_the_browser_is_started_on_a_file_of_the_users_alone() -> None:
@@ -149,47 +150,55 @@ def test_who_says_nothing_keeps_nobody_out(explorer: Explorer) -> None:
 
 def test_another_name_of_this_machine_is_refused(explorer: Explorer) -> None:
     """A site of someone else that points its name here gets nothing, even with the cookie."""
-    query = urlsplit(explorer.address).query
-    for host in ("evil.example", f"evil.example:{urlsplit(explorer.address).port}", "127.0.0.1.evil.example", "[", ""):
-        for path in (f"/?{query}", "/page.js"):
+    port = explorer.host.split(":")[1]
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "[", ""):
+        for path in (f"/?{explorer.token}", "/page.js"):
             assert explorer.get(path, Host=host, Cookie=explorer.cookie).status in (400, 403), host
     for host in ("localhost:9999", "127.0.0.1"):  # through a tunnel
         assert explorer.get("/page.js", Host=host, Cookie=explorer.cookie).status == 200
 
 
 def test_the_page_may_load_nothing_from_elsewhere(explorer: Explorer) -> None:
-    page = explorer.get("/", Cookie=explorer.cookie)
-    policy = page.headers["Content-Security-Policy"]
+    headers = explorer.get("/", Cookie=explorer.cookie).headers
+    policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "frame-ancestors 'none'" in policy
     assert f"connect-src 'self' ws://{explorer.host}" in policy
-    assert page.headers["X-Content-Type-Options"] == "nosniff" and page.headers["Referrer-Policy"] == "no-referrer"
-    assert page.headers["Cache-Control"] == "no-store"
-    for path in ("/", "/page.js", "/page.css", "/start.js"):
+    assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == "no-store"
+    for path in PATHS:
         text = explorer.get(path, Cookie=explorer.cookie).text  # type: ignore[attr-defined]
         assert not re.search(r"https?://(?!www\.w3\.org/)", text), path
 
 
-def test_only_the_page_itself_may_connect(explorer: Explorer) -> None:
-    async def attempt(headers: dict[str, str]) -> None:
-        await explorer.connect(**headers)
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://{host}"}, {"Cookie": ""}],
+    ids=str,
+)
+def test_only_the_page_itself_may_connect(explorer: Explorer, headers: dict[str, str]) -> None:
+    async def attempt() -> None:
+        await explorer.connect(**{name: value.format(host=explorer.host) for name, value in headers.items()})
 
-    origins = [{"Origin": origin} for origin in ("http://evil.example", "null", f"https://{explorer.host}")]
-    for headers in (*origins, {"Cookie": ""}):
-        with pytest.raises(HTTPClientError, match="403"):
-            in_a_thread(partial(asyncio.run, attempt(headers)))
+    with pytest.raises(HTTPClientError, match="403"):
+        in_a_thread(lambda: asyncio.run(attempt()))
+
+
+def show(*path: int) -> str:
+    return json.dumps({"want": "show", "place": {"path": path, "look": "grid", "cell": None}})
 
 
 def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
     async def look() -> None:
         first, second = await explorer.connect(), await explorer.connect()
-        await first.write_message(json.dumps({"want": "show", "place": {"path": [12], "look": "grid", "cell": None}}))
+        await first.write_message(show(12))
         await second.write_message(json.dumps({"want": "here"}))
-        (opened, (jpeg,)), (whole, _) = await next_picture(first), await next_picture(second)
+        opened, (jpeg,) = await next_picture(first)
+        whole, _ = await next_picture(second)
         assert opened["place"]["path"] == [12] and whole["place"]["path"] == []
         assert Image.open(BytesIO(jpeg)).size == tuple(opened["size"])
         for nonsense in ("", "[1, 2]", "{", "[" * 100_000, json.dumps({"want": "fly"}), b"\xff\x00"):
             await first.write_message(nonsense, binary=isinstance(nonsense, bytes))
-        await first.write_message(json.dumps({"want": "show", "place": {"path": [3], "look": "grid", "cell": None}}))
+        await first.write_message(show(3))
         while (await next_picture(first))[0]["place"]["path"] != [3]:
             pass
         first.close()
@@ -215,20 +224,16 @@ def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
     assert running.process.returncode == 0 and "The server has stopped." in out and err == ""
 
 
-def test_a_mistake_is_one_sentence(
-    film_file: Path, answered: Any, in_tmp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_is_one_sentence(film_file: Path, answered: Any, shell: Shell) -> None:
     answered.save("other.json")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        for option, value, sentence in (
-            ("--port", "99999", "A port is a number from 0 (any that is free) to 65535; got 99999"),
-            ("--port", taken.getsockname()[1], "cannot be used: Address already in use"),
-            ("--result", "none.json", "none.json cannot be read"),
-            ("--result", "other.json", "The trace is of another video"),
-        ):
-            words = ["explore", str(film_file), option, str(value), "--no-browser", "--subtitles", "none"]
-            assert in_a_thread(partial(main, words)) == 2
-            told = capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for words, sentence in {
+            "--port 99999": "A port is a number from 0 (any that is free) to 65535; got 99999",
+            f"--port {port}": "cannot be used: Address already in use",
+            "--result none.json": "none.json cannot be read",
+            "--result other.json": "The trace is of another video",
+        }.items():
+            line = f"explore {film_file} {words} --no-browser --subtitles none"
+            told = in_a_thread(partial(shell, line, status=2))
             assert sentence in told and told.count("\n") == 1

@@ -2,13 +2,13 @@
 
 import io
 import json
-import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cli.conftest import Shell
 from support.paths import ROOT
 
-from atlaskit.__main__ import main
 from atlaskit.cli import serve as command
 from atlaskit.cli.serve import PAPER
 from atlaskit.models.protocol import ServerError
@@ -16,34 +16,25 @@ from atlaskit.models.serving.process import free_port
 from atlaskit.models.serving.server import Server, serve
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Server]:
-    """The servers that the command would start."""
+def test_the_papers_line_serves_its_model(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As documented, shown by --help, and put together: vLLM's command for four GPUs."""
     servers: list[Server] = []
 
-    def stop_here(*given: object, **settings: object) -> Server:
-        servers.append(serve(*given, **settings))  # type: ignore[arg-type]
+    def stop_here(*given: Any, **settings: Any) -> Server:
+        servers.append(serve(*given, **settings))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "serve", stop_here)
-    return servers
-
-
-def test_the_papers_line_serves_its_model(started: list[Server]) -> None:
-    """As documented, shown by --help, and put together: vLLM's command for four GPUs."""
     assert PAPER in (ROOT / "docs" / "models.md").read_text()
-    program, *arguments = shlex.split(PAPER)
-    assert program == "atlaskit"
-    assert main(arguments) == 130
-    (server,) = started
+    shell(PAPER.removeprefix("atlaskit "), status=130)
+    (server,) = servers
     words = server.flags.command("python", server.model, server.name, 8000, "serve-gpu", preset=server.preset)
     flags = dict(zip(words, words[1:], strict=False))
     assert flags["--model"] == "Qwen/Qwen3.5-35B-A3B"
     assert int(flags["--tensor-parallel-size"]) * int(flags["--data-parallel-size"]) == 4
     assert flags["--reasoning-parser"] == "qwen3"
     assert json.loads(flags["--limit-mm-per-prompt"]) == {"image": 16, "video": 0}
-    of_length = [after for word, after in zip(words, words[1:], strict=False) if word == "--max-model-len"]
-    assert int(of_length[-1]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"
+    assert int(flags["--max-model-len"]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"
 
 
 class Terminal(io.StringIO):
@@ -71,48 +62,37 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     return module
 
 
-def words_of(name: str, *words: str) -> list[str]:
-    return ["serve", name, "--port", str(free_port()), *words]
-
-
 @pytest.mark.parametrize(
     ("words", "answer", "told"),
     [
-        ([], None, "Pass --yes to go on without a question"),
-        ([], "n\n", "No server was started"),
-        ([], "y\n", "it went on"),
-        (["--yes"], None, "it went on"),
+        ("", None, "Pass --yes to go on without a question"),
+        ("", "n\n", "No server was started"),
+        ("", "y\n", "it went on"),
+        ("--yes", None, "it went on"),
     ],
 )
 def test_a_hub_model_without_a_gpu_is_told_and_asked(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    install: str,
-    words: list[str],
-    answer: str | None,
-    told: str,
+    install: str, shell: Shell, monkeypatch: pytest.MonkeyPatch, words: str, answer: str | None, told: str
 ) -> None:
     monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-cpu")
-    monkeypatch.setattr(f"{install}.missing_in", lambda build: tmp_path / "venv")
+    monkeypatch.setattr(f"{install}.missing_in", lambda build: Path("venv"))
     monkeypatch.setattr("sys.stdin", io.StringIO() if answer is None else Terminal(answer))
-    assert main(words_of("Qwen/Qwen3-VL-2B-Instruct", *words)) == 2
-    said = capsys.readouterr().err
+    said = shell(f"serve Qwen/Qwen3-VL-2B-Instruct --port {free_port()} {words}", status=2)
     assert told in said
     if not words:
-        assert f"some gigabytes, will be installed into {tmp_path / 'venv'}" in said
+        assert "some gigabytes, will be installed into venv" in said
         assert "no NVIDIA GPU: Qwen/Qwen3-VL-2B-Instruct (4 GB of weights) will run on its processor" in said
 
 
 @pytest.mark.parametrize(
     ("name", "size"), [("Qwen/Qwen3-VL-2B-Instruct", "4 GB"), ("someone/model", "of a size that is not known here")]
 )
+@pytest.mark.usefixtures("install")
 def test_no_download_begins_unasked_or_untold(
-    name: str, size: str, install: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    name: str, size: str, shell: Shell, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     told = f"The weights of {name}, {size}, are not on this machine: they will be downloaded."
-    assert main(words_of(name)) == 2
-    said = capsys.readouterr().err
+    said = shell(f"serve {name} --port {free_port()}", status=2)
     assert told in said and "Pass --yes" in said and "it went on" not in said
     with pytest.raises(ServerError, match="it went on"):
         serve(name).start()
@@ -120,5 +100,4 @@ def test_no_download_begins_unasked_or_untold(
     weights = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "x"
     weights.mkdir(parents=True)
     (weights / "model.safetensors").touch()
-    assert main(words_of(name)) == 2
-    assert "downloaded" not in capsys.readouterr().err
+    assert "downloaded" not in shell(f"serve {name} --port {free_port()}", status=2)

@@ -33,25 +33,18 @@ def grids(draw: st.DrawFn) -> Grid:
     return reduce(Grid.expand, draw(st.lists(st.integers(0, k * k - 1), max_size=2)), between(grid))
 
 
-@given(grids())
-def test_cells_tile_their_grid(grid: Grid) -> None:
+@given(grids(), st.data())
+def test_cells_tile_their_grid_and_a_child_spans_exactly_its_cell(grid: Grid, data: st.DataObject) -> None:
     cells = grid.cells
     assert len(cells) == grid.k**2
-    assert cells[0].start_s == grid.start_s
-    assert cells[-1].end_s == grid.end_s
+    assert (cells[0].start_s, cells[-1].end_s) == (grid.start_s, grid.end_s)
     assert all(a.end_s == b.start_s for a, b in zip(cells, cells[1:], strict=False))
     assert all(cell.start_s <= cell.midpoint_s <= cell.end_s for cell in cells)
-
-
-@given(grids(), st.data())
-def test_a_child_grid_spans_exactly_its_cell(grid: Grid, data: st.DataObject) -> None:
-    index = data.draw(st.integers(0, grid.size - 1))
-    child, cell = grid.expand(index), grid.cells[index]
+    cell = data.draw(st.sampled_from(cells))
+    child = grid.expand(cell.index)
     assert (child.start_s, child.end_s) == (cell.start_s, cell.end_s)
-    assert child.cells[0].start_s == cell.start_s
-    assert child.cells[-1].end_s == cell.end_s
-    assert child.parent() == grid
-    assert child.depth == grid.depth + 1
+    assert (child.cells[0].start_s, child.cells[-1].end_s) == (cell.start_s, cell.end_s)
+    assert child.parent() == grid and child.depth == grid.depth + 1
 
 
 @given(durations, sizes, st.integers(0, 5))

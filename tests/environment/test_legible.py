@@ -44,15 +44,7 @@ def scaled(image: Image.Image, width: int) -> Image.Image:
 def unread(
     picture: View | Sheet, texts: Mapping[int, str], columns: int, width: int, directory: Path
 ) -> dict[int, str]:
-    """Return what is written in the upper strips of cells and tesseract does not read.
-
-    Args:
-        picture: The picture.
-        texts: What is written there, by the place of a cell.
-        columns: How many cells are in a row.
-        width: The width to which the picture is scaled.
-        directory: Where the strips are put.
-    """
+    """Return what the upper strips of cells say, by place, and tesseract does not read."""
     image, (cell_width, cell_height) = scaled(picture.image, width), picture.cell_size
     scale, left_over = image.width / picture.size[0], dict(texts)
     for height in HEIGHTS:
@@ -84,10 +76,8 @@ def plain(text: str) -> str:
 def test_every_number_and_time_of_a_sheet_is_read(atlas: Atlas, width: int, tmp_path: Path) -> None:
     view = atlas.observe(atlas.start(dead_zones=DeadZones().add(0.0, 20.0))).view
     alive = [cell for cell in view.cells if cell.index not in view.dead]
-    assert len(alive) == 62
-    assert (
-        unread(view, {cell.index: f"{cell.index} {clock(cell.midpoint_s)}" for cell in alive}, 8, width, tmp_path) == {}
-    )
+    texts = {cell.index: f"{cell.index} {clock(cell.midpoint_s)}" for cell in alive}
+    assert len(alive) == 62 and unread(view, texts, 8, width, tmp_path) == {}
 
 
 @pytest.mark.parametrize("width", WIDTHS)

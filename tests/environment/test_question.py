@@ -19,8 +19,10 @@ TEXTS = st.lists(st.sampled_from(["red", "blue", "circle", "then", "a"]), max_si
 
 def test_invalid_questions_are_refused() -> None:
     wrong: list[tuple[str, tuple[str, ...], Any, str]] = [
-        *(("  ", ("a", "b"), "choice", "empty"), ("What?", ("a", " "), "choice", "choice is empty")),
-        *(("What?", ("a",), "choice", "two choices"), ("What?", ("a", "b"), "count", "leave them out")),
+        ("  ", ("a", "b"), "choice", "empty"),
+        ("What?", ("a", " "), "choice", "choice is empty"),
+        ("What?", ("a",), "choice", "two choices"),
+        ("What?", ("a", "b"), "count", "leave them out"),
         ("What?", (), "why", "'why'"),
     ]
     for text, choices, kind, message in wrong:
@@ -43,7 +45,7 @@ def test_an_answer_must_fit_its_kind(kind, choices, good, bad) -> None:  # type:
     for answer in good:
         question = Question("What?", choices, kind, answer=answer)
         assert question.score(answer) == 1.0 and question.is_right(answer) and question.score(None) == 0.0
-        assert Question.from_json(question.to_json()) == question
+        assert Question.from_json(json.loads(json.dumps(question.to_json()))) == question
     for answer in bad:
         with pytest.raises(InputError, match="The answer to a question of kind"):
             Question("What?", choices, kind, answer=answer)
@@ -52,16 +54,11 @@ def test_an_answer_must_fit_its_kind(kind, choices, good, bad) -> None:  # type:
             Question("What?", choices, kind, answer=good[0]).score(bad[0])
 
 
-def test_a_choice_is_matched_exactly() -> None:
-    """Neither "Based…" matches B, nor "red circle" matches circle."""
-    question = Question("Which?", ("circle", "red circle", "B"), answer=0)
-    assert question.score("circle") == 1.0
-    for words in ("red circle", "Circle", "a circle", " circle", "circ", "Based on it, circle", "0"):
-        assert question.score(words) == 0.0
-    assert [question.score(i) for i in range(3)] == [1.0, 0.0, 0.0]
-
-
 def test_scores() -> None:
+    """A choice is matched exactly: neither "Based…" matches B, nor "red circle" matches circle."""
+    choice = Question("Which?", ("circle", "red circle", "B"), answer=0)
+    assert choice.score("circle") == 1.0 and [choice.score(i) for i in range(3)] == [1.0, 0.0, 0.0]
+    assert not any(map(choice.score, ("red circle", "Circle", " circle", "circ", "Based on it, circle", "0")))
     when = Question("When?", kind="when", answer=(10.0, 20.0))
     assert when.score((15.0, 25.0)) == pytest.approx(1 / 3)
     assert when.is_right((11.0, 20.0)) and not when.is_right((15.0, 25.0)) and not when.is_right(None)
@@ -121,17 +118,13 @@ def test_the_score_is_the_iou_of_what_is_covered(a: list[Span], b: list[Span]) -
     assert score == intervals_iou(b, a) and 0.0 <= score <= 1.0
     assert score == pytest.approx(len(both) / len(either) if either else 0.0)
     assert (score == 1.0) == (covered(a) == covered(b) != set())
-
-
-@given(SPANS, SPANS)
-def test_for_one_interval_each_it_is_the_temporal_iou(a: Span, b: Span) -> None:
-    assert intervals_iou([a], [b]) == temporal_iou(a, b)
-    assert Question("When?", kind="when", answer=a).score(b) == temporal_iou(a, b)
+    for one, other in zip(a, b, strict=False):
+        assert Question("When?", kind="when", answer=one).score(other) == temporal_iou(one, other)
+        assert intervals_iou([one], [other]) == temporal_iou(one, other)
 
 
 def test_an_answer_of_several_intervals_asks_for_several() -> None:
     assert Question("When?", kind="when", answer=TWO).several
-    assert not Question("When?", kind="when", answer=(1.0, 2.0)).several
     assert not Question("When?", kind="when").several and Question("When?", kind="when", several=True).several
     one = Question("When?", kind="when", answer=((1.0, 2.0),))
     assert not one.several and one.answer == (1.0, 2.0), "one interval is one, however it is written"
@@ -158,10 +151,7 @@ def test_nothing_is_an_answer(kind: Any) -> None:
         Question("How many?", kind="count", answer=ABSENT)
 
 
-def test_json_round_trips_and_leaves_other_questions_as_they_were() -> None:
-    question = Question("When?", kind="when", answer=TWO, positions_s=TWO)
-    row = json.loads(json.dumps(question.to_json()))
-    assert row["several"] is True and Question.from_json(row) == question
+def test_json_leaves_other_questions_as_they_were_and_a_nested_one_is_refused() -> None:
     assert "several" not in Question("When?", kind="when", answer=(1.0, 2.0)).to_json()
     nested: Any = 0.0
     for _ in range(400):

@@ -1,15 +1,16 @@
 """Promise: a cluster of two Ray nodes gives the rows of threads, also if a node is lost."""
 
 import os
+import pickle
 import re
 import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -22,13 +23,9 @@ from support.paths import TESTS
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Case
-from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlasworld import World
-
-SETTINGS = {"cell": 32}
 
 
 class Logged(aw.Oracle):
@@ -37,7 +34,7 @@ class Logged(aw.Oracle):
     It answers once two processes have asked, so that neither is done before the other begins.
     """
 
-    def __init__(self, world: World, log: Path, wait_s: float) -> None:
+    def __init__(self, world: aw.World, log: Path, wait_s: float) -> None:
         super().__init__(world, miss=0.2)
         self.log, self.wait_s = log, wait_s
 
@@ -127,67 +124,53 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
     cluster: Any, cases: tuple[Case, ...], tmp_path: Path
 ) -> None:
     """No reply that arrived is lost; those of the node that stays are returned to the driver."""
-    rows = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=Cache(None), progress=False, **SETTINGS)
+    rows = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=ak.Cache(None), progress=False, cell=32)
     rows = rows.drop(columns=OF_THE_RUN)
-    log, tables = tmp_path / "log", list[pd.DataFrame]()
+    log = tmp_path / "log"
+    cache = ak.Cache(tmp_path / "cache")
+    vlm = partial(Logged, log=log, wait_s=0.5)
+    run = partial(evaluate, vlm=vlm, engine="ray", parallel=4, progress=False, cell=32)
 
     def requested() -> list[str]:
         return log.read_text().splitlines() if log.exists() else []
 
-    vlm, cache = partial(Logged, log=log, wait_s=0.5), Cache(tmp_path / "cache")
-    options: dict[str, Any] = {"vlm": vlm, "engine": "ray", "parallel": 4, "cache": cache, "progress": False}
-
-    def run() -> None:
-        tables.append(evaluate(cases, **options, **SETTINGS))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    deadline_s = time.monotonic() + 240
-    while len(requested()) < 12:
-        assert thread.is_alive() and time.monotonic() < deadline_s
-        time.sleep(0.02)
-    assert {path.name for path in (tmp_path / "cache/nodes").iterdir()} == {"one", "two"}
-    cluster.remove_node(cluster.ours["two"], allow_graceful=False)
-    thread.join(240)
-    assert not thread.is_alive()
-    pd.testing.assert_frame_equal(tables[0].drop(columns=OF_THE_RUN), rows)
+    with ThreadPoolExecutor() as pool:
+        table = pool.submit(run, cases, cache=cache)
+        deadline_s = time.monotonic() + 240
+        while len(requested()) < 12:
+            assert not table.done() and time.monotonic() < deadline_s
+            time.sleep(0.02)
+        assert {path.name for path in (tmp_path / "cache/nodes").iterdir()} == {"one", "two"}
+        cluster.remove_node(cluster.ours["two"], allow_graceful=False)
+        pd.testing.assert_frame_equal(table.result(240).drop(columns=OF_THE_RUN), rows)
     repeated = sum(count - 1 for count in Counter(requested()).values())
     assert repeated <= 2 * 5, "for each of two questions, at most the calls in flight: one a worker, and the next probe"
 
     before = requested()
     shutil.rmtree(tmp_path / "cache/nodes")  # as on other nodes, whose caches are empty
-    again = evaluate(cases, **options, **SETTINGS)
+    again = run(cases, cache=cache)
     pd.testing.assert_frame_equal(again.drop(columns=OF_THE_RUN), rows)
     assert again["calls_paid"].sum() == 0 and requested() == before
 
-    anew = evaluate(cases[:1], **{**options, "cache": cache.refreshing()}, **SETTINGS)
+    anew = run(cases[:1], cache=cache.refreshing())
     assert anew["calls_paid"].sum() == anew["calls"].sum() == len(requested()) - len(before) > 0
 
 
-def test_an_invalid_engine_or_setting_is_an_input_error(
-    cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options: dict[str, Any] = {"vlm": aw.Oracle, "progress": False}
-    with pytest.raises(InputError, match="engine must be local or ray"):
-        evaluate(cases, engine="dask", **options)
-    with pytest.raises(InputError, match="must be on disk"):
-        evaluate(cases, engine="ray", cache=Cache(None), **options)
-    with pytest.raises(InputError, match="has no setting 'frame'; it has frames, per_image, context, size"):
-        evaluate(cases, "uniform", frame=3, **options)
-    with pytest.raises(InputError, match="video-rlm has no setting 'k'; it has .*search"):
-        ak.evaluate(cases, k=3, **options)
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(InputError, match="needs ray, .* -m pip install 'ray>=2.40'"):
-        evaluate(cases, engine="ray", **options)
+def test_an_invalid_engine_is_an_input_error(cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for engine, cache, words in (
+        ("dask", None, "engine must be local or ray"),
+        ("ray", ak.Cache(None), "must be on disk"),
+        ("ray", None, "needs ray, .* -m pip install 'ray>=2.40'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            evaluate(cases, vlm=aw.Oracle, engine=engine, cache=cache, progress=False)
 
 
 def test_a_client_can_be_pickled_and_asks_nothing_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    import pickle
-
     monkeypatch.setattr("socket.create_connection", lambda *_, **__: pytest.fail("a connection was opened"))
     told: dict[str, Any] = {"max_tokens": 9, "thinking": True, "extra_body": {"top_k": 1}}
     vlm = ak.VLM("http://127.0.0.1:9/v1", "m", temperature=0.5, seed=3, timeout_s=7, dialect="vllm", **told)
     restored = pickle.loads(pickle.dumps(vlm))
-    assert (restored.base_url, restored.name, restored.parameters) == (vlm.base_url, vlm.name, vlm.parameters)
-    assert restored.dialect == vlm.dialect and restored.dialect.name == "vllm"
-    assert restored.max_tokens == 9 and restored._thinking is True and restored._extra_body == {"top_k": 1}
+    for name in ("base_url", "name", "parameters", "dialect", "max_tokens", "_thinking", "_extra_body"):
+        assert getattr(restored, name) == getattr(vlm, name), name

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,15 +10,11 @@ from support.asking import by_workers, evaluate
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.evaluation import statistics
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.scaling import Delayed, speedup
 from atlaskit.evaluation.tables import shard
 from atlaskit.models.prices import read_prices
-from atlaskit.models.serving.server import serve
-from atlasworld import World
 from atlasworld.generator import write_script
 
 URL = "http://127.0.0.1:9/v1"
@@ -28,15 +23,11 @@ ROWS = pd.DataFrame([{**ROW, "video_tokens": 0, "seconds": 2.0, "right": True, "
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> aw.World:
     return aw.world(1, 60, questions=2, size=(160, 90))
 
 
-def ask(world: World, **settings: Any) -> object:
-    return ak.baselines.retrieval(world.drawn, "What?", vlm=aw.Oracle(world), cache=Cache(None), **settings)
-
-
-MISTAKES: list[tuple[Callable[[World], object], str]] = [
+MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: aw.world(0, 36_001), "must be 10 to 36000 s"),
     (lambda world: aw.world(questions=0), "questions must be at least 1"),
     (lambda world: aw.world(0, float("nan"), clip_s=150), "must be 10 to 36000 s"),
@@ -53,10 +44,15 @@ MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: shard(Benchmark("b", world.cases()), 4, 3), "hard"),
     (lambda world: Delayed(aw.Oracle(world), -0.1), "must be a number of seconds"),
     (lambda world: speedup(pd.DataFrame({"workers": [1]})), "lacks the column"),
-    (lambda world: statistics.comparison({"m": ROWS}), "no table of 'video-rlm' to compare with; there are m"),
-    (lambda world: statistics.comparison({"video-rlm": ROWS, "m": ROWS.assign(id="2")}), "the same questions"),
-    (lambda world: statistics.comparison({"video-rlm": ROWS}, by="seed"), "lacks the column 'seed'"),
-    (lambda world: ask(world, search="vectors"), 'search must be "words", "paraphrases" or an ak.Embedder'),
+    (lambda world: ak.statistics.comparison({"m": ROWS}), "no table of 'video-rlm' to compare with; there are m"),
+    (lambda world: ak.statistics.comparison({"video-rlm": ROWS, "m": ROWS.assign(id="2")}), "the same questions"),
+    (lambda world: ak.statistics.comparison({"video-rlm": ROWS}, by="seed"), "lacks the column 'seed'"),
+    (
+        lambda world: ak.baselines.retrieval(world.drawn, "What?", vlm=aw.Oracle(world), search="vectors"),
+        'search must be "words", "paraphrases" or an ak.Embedder',
+    ),
+    (lambda world: evaluate(world.cases(), "uniform", vlm=aw.Oracle, frame=3), "no setting 'frame'; it has frames"),
+    (lambda world: ak.evaluate(world.cases(), vlm=aw.Oracle, k=3), "video-rlm has no setting 'k'; it has .*search"),
     (lambda world: evaluate(world.cases(), vlm=aw.Oracle, prices={"prompt": 1}), "prices must be ak.Prices"),
     (lambda world: evaluate([], vlm=aw.Oracle), "no questions to ask"),
     (lambda world: evaluate(world.cases(), "guess", vlm=aw.Oracle), "method must be video-rlm"),
@@ -67,10 +63,10 @@ MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: by_workers(world.cases(), vlm=aw.Oracle, workers=[]), "one or more whole numbers"),
     (lambda world: by_workers(world.cases(), vlm=aw.Oracle, workers=[1, 2.0]), "Each number of workers is a whole"),
     (lambda world: by_workers(world.cases(), vlm=aw.Oracle, celll=3), "no setting 'celll'; it has .*search"),
-    (lambda world: statistics.breakdown({}, "level"), "no tables"),
-    (lambda world: statistics.accuracy(ROWS, "topic"), "lacks the column 'topic'"),
-    (lambda world: statistics.compute(ROWS), "lacks the column 'master_tokens'"),
-    (lambda world: statistics.exponent(ROWS.assign(duration_s=60.0)), "two or more durations"),
+    (lambda world: ak.statistics.breakdown({}, "level"), "no tables"),
+    (lambda world: ak.statistics.accuracy(ROWS, "topic"), "lacks the column 'topic'"),
+    (lambda world: ak.statistics.compute(ROWS), "lacks the column 'master_tokens'"),
+    (lambda world: ak.statistics.exponent(ROWS.assign(duration_s=60.0)), "two or more durations"),
     (lambda world: interval([], []), "no rows"),
     (lambda world: interval([1.0], ["a"], level=95), "between 0 and 1"),
     (lambda world: ak.ASR("localhost:8000", "m"), "must begin with http"),
@@ -90,15 +86,15 @@ MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: read_prices("missing.json"), "holds no prices"),
     (lambda world: read_prices("prompt=1"), "prompt and completion must be given"),
     (lambda world: read_prices("prompt=1,completion=1,images=2"), "have the fields prompt, cached, completion, image"),
-    (lambda world: serve("some/model", tensor_parallel=0), "0"),
-    (lambda world: serve("some/model", data_parallel="many"), "many"),  # type: ignore[arg-type]
-    (lambda world: serve("some/model", port=70_000), "70000"),
-    (lambda world: serve("some/model", arguments=["--api-key=x"]), "--api-key"),
+    (lambda world: ak.serve("some/model", tensor_parallel=0), "0"),
+    (lambda world: ak.serve("some/model", data_parallel="many"), "many"),  # type: ignore[arg-type]
+    (lambda world: ak.serve("some/model", port=70_000), "70000"),
+    (lambda world: ak.serve("some/model", arguments=["--api-key=x"]), "--api-key"),
 ]
 
 
 @pytest.mark.parametrize(("mistake", "words"), MISTAKES, ids=[words for _, words in MISTAKES])
-def test_a_mistake_is_one_sentence(world: World, mistake: Callable[[World], object], words: str) -> None:
+def test_a_mistake_is_one_sentence(world: aw.World, mistake: Callable[[aw.World], object], words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         mistake(world)
     assert "\n" not in str(caught.value)

@@ -1,9 +1,11 @@
-"""Promise: one row a question, also for failures; any order gives the same; none is paid twice."""
+"""Promise: one row a question, whatever fails or is refused; any order; none is paid twice."""
 
 import json
 import os
 import signal
+import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,10 @@ from typing import Any, Unpack
 import pandas as pd
 import pytest
 from support.asking import OF_THE_RUN, evaluate
+from support.chat_requests import identity
 from support.datasets import ConstantModel
+from support.faults import Fault, fitting_answer, saying, sending
+from support.loopback import loopback
 from support.model_doubles import Counting, Failing
 
 import atlaskit as ak
@@ -69,43 +74,29 @@ def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, 
 
 
 def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cache) -> None:
-    calls, before = list[str](), list[int]()
+    calls = list[str]()
 
     class Slow(aw.Oracle):
         def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
             calls.append(request.step)
             if len(calls) == 20:
-                before.append(len(calls))
                 os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
             return super().complete(request, **control)
 
     with pytest.raises(KeyboardInterrupt):
         evaluate(cases, vlm=Slow, parallel=2, workers=2, cache=cache, **SMALL)
-    assert len(calls) - before[0] <= 2 * 3 * 2, "only calls that ran, or began while the main thread woke up"
     later = len(calls)
+    assert later - 20 <= 2 * 3 * 2, "only calls that ran, or began while the main thread woke up"
     time.sleep(0.2)
     assert len(calls) == later
     assert evaluate(cases, vlm=aw.Oracle, cache=cache, **SMALL)["right"].all()
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "deep/rows.parquet"])
-def test_a_saved_table_loads_with_its_settings(
+def test_rows_say_all_in_words_and_load_as_they_were_saved(
     name: str, cases: tuple[Case, ...], cache: Cache, tmp_path: Path
 ) -> None:
-    table = evaluate(cases[:2], vlm=partial(aw.Oracle, miss=0.2), cache=cache, **SMALL)
-    tables.save(table, tmp_path / name)
-    again = tables.load(tmp_path / name)
-    pd.testing.assert_frame_equal(again, table, check_dtype=False)
-    assert again.attrs == table.attrs and again.attrs["settings"] == {"cell": 32}
-    assert again.attrs["parameters"]["miss"] == 0.2 and again.attrs["run"]["versions"]["atlaskit"]
-    with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        tables.save(table, tmp_path / "rows.xlsx")
-    with pytest.raises(InputError, match="is not a saved evaluation"):
-        tables.load(tmp_path / "none.parquet")
-
-
-def test_rows_say_choices_truth_and_answer_in_words(cases: tuple[Case, ...], cache: Cache, tmp_path: Path) -> None:
     tally = ak.Question("How many hearts?", kind="count", answer=2, id="tally")
     table = evaluate([cases[0], replace(cases[0], question=tally)], vlm=ConstantModel(1), cache=cache, **BLIND)
     question, row = cases[0].question, table.iloc[0]
@@ -113,19 +104,25 @@ def test_rows_say_choices_truth_and_answer_in_words(cases: tuple[Case, ...], cac
     assert isinstance(question.answer, int) and row["choices"] == " | ".join(named)
     assert (row["truth"], row["answer"]) == (named[question.answer], named[1])
     assert table.loc[1, ["choices", "truth", "answer"]].tolist() == ["", "2", "1"]
-    tables.save(table[1:], tmp_path / "rows.csv")  # only numbers, which must stay text
-    assert tables.load(tmp_path / "rows.csv")[["truth", "answer"]].to_numpy().tolist() == [["2", "1"]]
+    for saved in (table, table[1:]):  # of the second, numbers alone must stay text
+        tables.save(saved, tmp_path / name)
+        again = tables.load(tmp_path / name)
+        pd.testing.assert_frame_equal(again, saved.reset_index(drop=True), check_dtype=False)
+        assert again.attrs == table.attrs
+    assert again.attrs["run"]["versions"]["atlaskit"]
+    with pytest.raises(InputError, match=r"\.csv or \.parquet"):
+        tables.save(table, tmp_path / "rows.xlsx")
+    with pytest.raises(InputError, match="is not a saved evaluation"):
+        tables.load(tmp_path / "none.parquet")
 
 
 def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     cases: tuple[Case, ...], cache: Cache, in_tmp: Path
 ) -> None:
     odd_id = replace(cases[0], question=replace(cases[0].question, id="../../\x00<b>" + "w" * 300))
-    selected = [odd_id, broken(cases[2])]
-    asked: dict[str, Any] = {"vlm": aw.Oracle, "cache": cache, **SMALL}
-    assert "trace" not in evaluate(selected, **asked)
-    table = evaluate(selected, traces="saved/runs", **asked)
-    assert table["calls_paid"].iloc[0] == 0, "replies come from the cache"
+    run = partial(evaluate, [odd_id, broken(cases[2])], vlm=aw.Oracle, cache=cache, **SMALL)
+    assert "trace" not in run()
+    table = run(traces="saved/runs")
     path, none = map(str, table["trace"])
     assert none == "" and list((in_tmp / "saved" / "runs").iterdir()) == [Path(path)]
     saved = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -136,7 +133,7 @@ def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     assert read["prediction"].tolist() == table["prediction"].tolist() and read["prediction"].tolist()[1] is None
     (in_tmp / "file").touch()
     with pytest.raises(InputError, match=r"file cannot be a folder for traces: [^\n]+\.$"):
-        evaluate(selected, traces="file", **asked)
+        run(traces="file")
 
 
 def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Failing:
@@ -145,11 +142,9 @@ def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Fail
 
     def error(request: Any, number: int) -> AtlasError | None:
         answered.append(request.facts.question.id)
-        if answered[-1] == answered[0]:
-            return None
         refusal = kind(f"m at http://h/v1 returned HTTP {status}: request {number}.")
         refusal.status = status
-        return refusal
+        return None if answered[-1] == answered[0] else refusal
 
     return Failing(aw.Oracle(world), error)
 
@@ -177,3 +172,61 @@ def test_a_setting_that_no_question_can_have_stops_the_evaluation(cases: tuple[C
     """Otherwise each of a thousand questions would fail, one by one, for the same mistake."""
     with pytest.raises(EvaluationStopped, match=r"failed alike \(workers is a whole number, at least 1; got 0\)"):
         evaluate(cases, vlm=aw.Oracle, workers=0, parallel=1, cache=cache, **SMALL)
+
+
+class Limited:
+    """Answers of a model whose endpoint refuses each request so many times before it answers."""
+
+    def __init__(self, refusals: int, status: int) -> None:
+        self.refusals, self.status = refusals, status
+        self.asked = Counter[str]()
+        self.lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any]) -> Fault:
+        """Return the answer to a request."""
+        with self.lock:
+            self.asked[identity(body)] += 1
+            is_refused = self.asked[identity(body)] <= self.refusals
+        if is_refused:
+            return sending({"error": {"message": "Too many requests"}}, self.status)
+        return saying(fitting_answer(body))
+
+
+def limited_table(folder: Path, answer: Any, *, parallel: int = 1) -> pd.DataFrame:
+    """Return the rows of two questions to a model whose endpoint answers so."""
+    cases = aw.world(5, 120, questions=2, size=(160, 90)).cases(drawn=True)
+    settings: dict[str, Any] = {"workers": 2, "budget": ak.Budget(calls=12), "cache": Cache(folder)}
+    with loopback() as server:
+        server.answer = answer
+        return evaluate(cases, vlm=ak.VLM(server.url, "loop"), parallel=parallel, progress=False, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+@pytest.mark.parametrize(("status", "parallel"), [(429, 2), (503, 1)])
+def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, parallel: int
+) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.005)
+    free = limited_table(tmp_path / "free", Limited(0, status))
+    limited = Limited(5, status)
+    table = limited_table(tmp_path / "limited", limited, parallel=parallel)
+    assert max(limited.asked.values()) == 6, "more refusals than a call has attempts"
+    assert (table["failure"] == "").all()
+    of_the_run = [name for name in OF_THE_RUN if name != "calls_paid"]
+    pd.testing.assert_frame_equal(table.drop(columns=of_the_run), free.drop(columns=of_the_run))
+
+
+def test_a_lost_step_is_visible_in_its_row_and_asked_again(tmp_path: Path) -> None:
+    lost = dict[str, str]()
+
+    def losing(body: dict[str, Any]) -> Fault:
+        """Fail one step of a worker, however often it is asked."""
+        is_step = "AddToScratchpad" in str(body["response_format"])
+        if is_step and lost.setdefault("step", identity(body)) == identity(body):
+            return sending({"error": {"message": "The GPU fell off."}}, 500)
+        return saying(fitting_answer(body))
+
+    table = limited_table(tmp_path, losing)
+    assert any("The GPU fell off" in reason for reason in table["failure"])
+    assert not table["prediction"].isna().all(), "the question is answered all the same"
+    assert (limited_table(tmp_path, Limited(0, 500))["failure"] == "").all()

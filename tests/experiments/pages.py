@@ -1,24 +1,10 @@
-"""Checks of executed notebooks and of the HTML pages made from them."""
+"""A page of results as a browser shows it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 from playwright.sync_api import Browser, Request
-
-
-def count_images(executed: Path) -> int:
-    """Count the images in the outputs of a notebook; one in several formats counts once."""
-    count = 0
-    for cell in nbformat.read(executed, as_version=4).cells:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            if "text/html" in data:
-                count += data["text/html"].count("<img ")
-            else:
-                count += any(kind.startswith("image/") for kind in data)
-    return count
 
 
 class RenderedPage:
@@ -26,7 +12,8 @@ class RenderedPage:
 
     def __init__(self, browser: Browser, page: Path) -> None:
         context = browser.new_context(viewport={"width": 1200, "height": 1000})
-        self.requests, self.errors = list[str](), list[str]()
+        self.requests = list[str]()
+        self.errors = list[str]()
         tab = context.new_page()
         context.route("**/*", lambda route: route.continue_() if self._is_own(route.request.url) else route.abort())
         tab.on("request", lambda request: self.requests.append(request.url))

@@ -2,13 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.answering import answering
-from support.datasets import make_longvideobench
+from support.datasets import make_longvideobench, write_json
 from support.paths import ROOT
 
 import atlaskit as ak
@@ -27,17 +26,11 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with answering() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, film_file: Path) -> Path:
     home = tmp_path_factory.mktemp("longvideobench")
     make_longvideobench(home, film_file)
     rows = json.loads((home / "lvb_val.json").read_text())
-    (home / "lvb_val.json").write_text(json.dumps([{**row, "position": [3, 30, 200, 30]} for row in rows]))
+    write_json(home / "lvb_val.json", [{**row, "position": [3, 30, 200, 30]} for row in rows])
     return home
 
 
@@ -53,10 +46,11 @@ def test_cases_are_those_of_a_folder_that_match(home: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SMALL)
-def test_an_experiment_runs_on_a_folder(name: str, address: str, home: Path, tmp_path: Path) -> None:
-    parameters = {"data": str(home), "model": address, "calls": 6, "cache_dir": str(tmp_path / "cache")}
-    own = {key: address if value == "self" else value for key, value in SMALL[name].items()}
+def test_an_experiment_runs_on_a_folder(name: str, home: Path, tmp_path: Path) -> None:
     out = shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path)
-    run_notebook(Path(out), tmp_path / "figures", {**parameters, **own})
+    with answering() as address:
+        parameters = {"data": str(home), "model": address, "calls": 6, "cache_dir": str(tmp_path / "cache")}
+        own = {key: address if value == "self" else value for key, value in SMALL[name].items()}
+        run_notebook(Path(out), tmp_path / "figures", {**parameters, **own})
     (table, *_) = sorted((tmp_path / "figures").glob(f"{name}*.csv"))
     assert "oracle" not in table.read_text(), "no oracle knows a film"

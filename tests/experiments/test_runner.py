@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from atlaskit.__main__ import main
 from atlaskit.errors import InputError
 from atlaskit.experiments import runner
 from atlaskit.experiments.notebook import declared_in
+from atlaskit.experiments.page import read_record
 from atlaskit.experiments.runner import SCALES, run_all
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.spec import ModelSpec
@@ -49,17 +53,22 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
     books: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = books.parent / "figures"
+    out.mkdir()
+    (out / "03_c_old.csv").write_text("a")
+    os.utime(out / "03_c_old.csv", (0, 0))
     runs = run_all(books, out, scale="smoke", given={"workers": 7}, replay=True)
     output = capfd.readouterr().out
     assert "worlds 2 True" in output and "x 7" in output and "x True" in output, "the model that they name is asked"
-    assert [run.name for run in runs] == ["01_a", "02_b", "03_c"]
-    assert [bool(run.failure) for run in runs] == [False, True, False]
+    assert [(run.name, bool(run.failure)) for run in runs] == [("01_a", False), ("02_b", True), ("03_c", False)]
     assert re.match(r"02_b.ipynb failed in cell \d: IndexError", runs[1].failure)
+    assert runs[0].parameters["worlds"] == 2 and read_record(out) == runs
+    assert set(runs[2].files) == {"03_c.csv", "03_c.html", "03_c.ipynb"}, "only those of this run"
     assert re.findall(r"\[\d/3\] \w+: (?:done|.*IndexError)", output)[2].startswith("[3/3] 03_c: done")
-    linked, text = targets(out / "index.html"), (out / "index.html").read_text()
+    assert re.findall(r"to come: (.*)", output) == ["02, 03", "03"]
+    linked = targets(out / "index.html")
+    text = (out / "index.html").read_text()
     assert "<script" not in text and "1 failed" in text and "IndexError" in text
     assert "03_c.csv" in linked and all((out / each).exists() for each in linked if not each.startswith("#"))
-    assert re.findall(r"to come: (.*)", output) == ["02, 03", "03"]
     for name in ("01_a", "02_b", "03_c"):
         assert not [each for each in targets(out / f"{name}.html") if each.startswith(("http", "//"))]
         assert HOSTILE not in (out / f"{name}.html").read_text()
@@ -93,52 +102,54 @@ def test_invalid_options_fail_before_anything_runs(books: Path, options: dict[st
     assert not (books.parent / "figures").exists()
 
 
-def test_one_server_serves_all_notebooks(
-    books: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    served, parameters = list[str](), list[Any]()
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The servers that are started, and the model of each notebook; none is run."""
+    seen = SimpleNamespace(servers=list[str](), models=list[str | None]())
+    server = SimpleNamespace(base_url=URL, dialect=VLLM, counters=lambda: {"requests": 0})
 
-    class Served:
-        base_url, dialect = "http://127.0.0.1:1/v1", VLLM
-
-        def counters(self) -> dict[str, int]:
-            return {"requests": len(parameters) ** 2}
-
-        def __enter__(self) -> Served:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            served.append("stopped")
-
-    def serve(model: ModelSpec, data_parallel: object) -> Served:
+    def serve(model: ModelSpec, data_parallel: object) -> Any:
         assert data_parallel == "auto", "many questions are in flight"
-        served.append(str(model))
-        return Served()
+        seen.servers.append(str(model))
+        return nullcontext(server)
+
+    def run(path: Path, out: Path, parameters: dict[str, Any]) -> str:
+        seen.models.append(parameters.get("model"))
+        return ""
 
     monkeypatch.setattr(runner, "serve", serve)
-    monkeypatch.setattr(runner, "run_notebook", lambda _path, _out, values: parameters.append(values))
-    monkeypatch.setattr(runner, "run_apart", lambda _path, _out, values: parameters.append(values) or "")
-    run_all(books, books.parent, model="some/model")
-    assert served == ["some/model", "stopped"]
-    assert [each.get("model") for each in parameters] == [None, Served.base_url, Served.base_url]
-    assert re.findall(r"(\d+) calls\)", capsys.readouterr().out) == ["1", "3", "5"]
-    parameters.clear()
-    address = f"http://h/v1 NAME --key-env {VARIABLE}"
-    run_all(books, books.parent, model=address, replay=True)
-    assert served == ["some/model", "stopped"], "a replay starts no server"
-    assert sorted(str(each.get("replay")) for each in parameters) == ["None", "True", "True"]
-    assert {each["model"] for each in parameters if "model" in each} == {address}, "a replay needs no key"
-    run_all(books, books.parent, model="some/model --no-thinking")
-    assert parameters[-1]["model"] == f"{Served.base_url} --no-thinking", "the options reach the notebooks"
-    served.clear()
-    run_all(books, books.parent, only=["01"])
-    assert served == [], "notebooks that ask no model need no server"
+    monkeypatch.setattr(runner, "run_notebook", run)
+    monkeypatch.setattr(runner, "run_apart", run)
+    return seen
+
+
+URL = "http://127.0.0.1:1/v1"
+ADDRESS = f"http://h/v1 NAME --key-env {VARIABLE}"
+
+
+@pytest.mark.parametrize(
+    ("how", "started", "models"),
+    [
+        ({"model": "some/model"}, ["some/model"], [None, URL, URL]),
+        ({"model": "some/model --no-thinking"}, ["some/model"], [None, *[f"{URL} --no-thinking"] * 2]),
+        ({"model": ADDRESS, "replay": True}, [], [None, ADDRESS, ADDRESS]),  # it needs no server and no key
+        ({"model": "some/model", "only": ["01"]}, [], [None]),  # it asks no model
+        ({}, ["x"], [None, URL, URL]),  # the first notebook that asks a model names it
+        ({"model": "oracle"}, [], [None, "oracle", "oracle"]),
+    ],
+    ids=str,
+)
+def test_one_server_serves_all_notebooks(
+    books: Path, seen: SimpleNamespace, how: dict[str, Any], started: list[str], models: list[str | None]
+) -> None:
+    run_all(books, books.parent, **how)
+    assert [each.partition(" ")[0] for each in seen.servers] == started
+    assert sorted(seen.models, key=str) == sorted(models, key=str)
+
+
+def test_one_notebook_starts_its_server_itself(books: Path, seen: SimpleNamespace) -> None:
     run_all(books / "02_b.ipynb", books.parent, model="some/model")
-    assert served == [] and parameters[-1]["model"] == "some/model", "one notebook starts it itself, when it asks"
-    run_all(books, books.parent)
-    assert served == ["x", "stopped"], "the first notebook that asks a model names it"
-    run_all(books, books.parent, model="oracle")
-    assert served == ["x", "stopped"] and parameters[-1]["model"] == "oracle"
+    assert seen.servers == [] and seen.models == ["some/model"]
     with pytest.raises(InputError, match="oracle is a program and takes no options"):
         run_all(books, books.parent, model="oracle --no-thinking")
     with pytest.raises(InputError, match="'unknown' is no model"):
@@ -163,17 +174,13 @@ def test_a_named_model_reaches_a_notebook_without_its_key(books: Path, monkeypat
         run_all(folder, out, model=address)
 
 
-def test_every_parameter_of_a_scale_is_in_some_notebook() -> None:
-    declared = set[str]().union(*map(declared_in, NOTEBOOKS))
-    assert not [name for scale in SCALES.values() for name in scale if name not in declared]
-    for notebook in NOTEBOOKS:
-        names = declared_in(notebook)
+def test_the_parameters_of_scales_are_those_of_notebooks_and_worlds_have_test_seeds() -> None:
+    """Except where one only tries the notebooks."""
+    declared = {notebook.stem: declared_in(notebook) for notebook in NOTEBOOKS}
+    every = set[str]().union(*declared.values())
+    assert not [name for scale in SCALES.values() for name in scale if name not in every]
+    for notebook, names in declared.items():
         assert "figures_dir" in names
-        assert "model" not in names or {"workers", "replay"} <= names.keys() or "worker_counts" in names, notebook.stem
-
-
-def test_the_first_seeds_of_every_notebook_are_those_of_its_range() -> None:
-    """Worlds of the experiments have test seeds, except where one only tries the notebooks."""
-    ranges = [declared_in(notebook).get("seeds") for notebook in NOTEBOOKS]
-    assert {each for each in ranges if each} == {'"test"'} and sum(each is not None for each in ranges) == 8
+        assert "model" not in names or {"workers", "replay"} <= names.keys() or "worker_counts" in names, notebook
+    assert [names["seeds"] for names in declared.values() if "seeds" in names] == ['"test"'] * 8
     assert SCALES["smoke"]["seeds"] == "selection" and not any("seeds" in SCALES[scale] for scale in ("small", "full"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.embedding import embeddings
 from support.faults import failing
-from support.loopback import Loop, loopback
+from support.loopback import Loop
 from support.model_doubles import Counting, Flaky
 
 import atlasworld as aw
@@ -20,6 +20,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
 from atlaskit.methods.records import Clip
+from atlaskit.methods.run import EvidenceCall
 from atlaskit.models.embedding import Embedder, embed
 from atlaskit.models.protocol import Refused, Unreachable
 from atlaskit.runs.result import Result
@@ -29,19 +30,18 @@ CAPTIONS = ["a red circle", "a green square by a lake", "a lake", "nothing", "a 
 
 
 @pytest.fixture
-def server(short_pauses: None) -> Iterator[Loop]:
-    with loopback() as running:
-        running.answer = embeddings
-        yield running
+def server(loop: Loop) -> Loop:
+    loop.answer = embeddings
+    return loop
 
 
 def clips(captions: list[str] = CAPTIONS) -> list[Clip]:
     return [Clip(number, 10.0 * number, 10.0 * number + 10, text, (), "", ()) for number, text in enumerate(captions)]
 
 
-def asked(tiny: World, cache: Cache, search: Any, model: Any = None, **settings: Any) -> Result:
-    model = aw.Oracle(tiny) if model is None else model
-    return retrieval(tiny.drawn, tiny.questions[0], vlm=model, search=search, size=32, cache=cache, **settings)
+def asked(tiny: World, cache: Cache, search: Any, model: Any = None, number: int = 0, **settings: Any) -> Result:
+    model, question = model or aw.Oracle(tiny), tiny.questions[number]
+    return retrieval(tiny.drawn, question, vlm=model, search=search, size=32, cache=cache, **settings)
 
 
 def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
@@ -57,6 +57,8 @@ def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None
     result = asked(tiny, cache, "paraphrases", model, threads=1)
     assert model.calls == ["clip"] * 12 + ["queries", "decision"]
     assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
+    starts_s = [view.grid.start_s for view in model.of(EvidenceCall)[0].views]
+    assert len(starts_s) > 5 and starts_s == sorted(starts_s), "it answers from clips in order of time"
     (turn,) = [event for event in result.trace.of("turn") if event.step == "queries"]
     assert 1 <= len(turn.answer["queries"]) <= 4
     assert asked(tiny, cache, "paraphrases", model, replay=True).to_json() == result.to_json()
@@ -74,20 +76,15 @@ def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
 
 def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cache, server: Loop) -> None:
     embedder = Embedder(server.url, "words-64", query_prefix="query: ")
-    results = [
-        retrieval(tiny.drawn, question, vlm=aw.Oracle(tiny), search=embedder, top=3, size=32, cache=cache)
-        for question in tiny.questions[:3]
-    ]
+    first, second = (asked(tiny, cache, embedder, number=number, top=3) for number in range(2))
     sent = [body["input"] for body in server.bodies]
-    assert len(sent) == 3 and len(sent[0]) == len(set(sent[0])) <= 13, "twelve clips and the query"
-    assert [texts[-1] for texts in sent] == [f"query: {query_of(question)}" for question in tiny.questions[:3]]
-    assert [len(texts) for texts in sent[1:]] == [1, 1]
-    assert results[0].settings["search"] == {"embedder": "words-64", "query_prefix": "query: "}
-    assert "127.0.0.1" not in results[0].to_json()
-    again = asked(
-        tiny, cache, Embedder("http://127.0.0.1:9/v1", "words-64", query_prefix="query: "), top=3, replay=True
-    )
-    assert again.to_json() == results[0].to_json() and len(server.bodies) == 3
+    assert len(sent[0]) == len(set(sent[0])) <= 13 and len(sent[1]) == 1, "twelve clips, and the query of each"
+    assert [texts[-1] for texts in sent] == [f"query: {query_of(each.question)}" for each in (first, second)]
+    assert first.settings["search"] == {"embedder": "words-64", "query_prefix": "query: "}
+    assert "127.0.0.1" not in first.to_json()
+    elsewhere = Embedder("http://127.0.0.1:9/v1", "words-64", query_prefix="query: ")
+    again = asked(tiny, cache, elsewhere, top=3, replay=True)
+    assert again.to_json() == first.to_json() and len(server.bodies) == 2
     with pytest.raises(Unrecorded, match="a replay asks no model"):
         asked(tiny, cache, Embedder(server.url, "another"), replay=True)
 
@@ -143,7 +140,7 @@ def test_an_embedder_that_no_question_can_use_is_an_error(tiny: World, cache: Ca
 
 def test_what_several_queries_find_comes_first() -> None:
     index = Index(clips())
-    assert [clip.index for clip in index.search_all(["lake"])] == [clip.index for clip in index.search("lake")]
+    assert index.search_all(["lake"]) == index.search("lake")
     fused = [clip.index for clip in index.search_all(["lake", "green square", "green"])]
     assert fused[0] == 1 and set(fused) == {1, 2, 4}
     assert index.search_all(["lake", "lake"], 1) == index.search_all(["lake"], 1)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from support.model_doubles import Counting, Overruled
 from support.searches import paid_steps, text_of
 
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import mapreduce, mapreduce_clips, worldmm
 from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, SceneLookCall
+from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, SceneLookCall
 from atlaskit.methods.records import Clip
 from atlaskit.methods.run import EvidenceCall, MethodRun, TextCall
 from atlaskit.methods.scenes import clips_as_scenes, with_names
@@ -21,7 +22,11 @@ from atlaskit.methods.worldmm import SummaryCall, as_parts, facts, summaries
 from atlaskit.models.protocol import MOST_IMAGES, Request
 from atlasworld import Oracle, World
 
-PER_VIDEO = {"clip", "continues", "scene", "characters"}
+
+@pytest.fixture(scope="module")
+def short() -> World:
+    """A world of twenty clips."""
+    return aw.world(3, 200, questions=11, size=(160, 90))
 
 
 def greedy(oracle: Oracle) -> Overruled:
@@ -47,7 +52,7 @@ def run_of(world: World, vlm: Any, threads: int = 4) -> MethodRun:
 def test_a_question_costs_its_chunks_and_fourteen_calls_at_most(short: World, cache: Cache) -> None:
     model, question = greedy(Oracle(short)), short.questions[0]
     first = mapreduce_clips(short.drawn, question, vlm=model, cache=cache, size=32, clip_s=5)
-    assert PER_VIDEO - {"continues", "scene"} <= paid_steps(first).keys()
+    assert {"clip", "characters"} <= paid_steps(first).keys()
     again = mapreduce_clips(short.drawn, short.questions[1], vlm=model, cache=cache, size=32, clip_s=5)
     chunks = math.ceil(40 / PER_CHUNK)
     assert paid_steps(again) == {"map": chunks, "reduce": 1, "goal": 1, "look": 10, "overview": 1, "decision": 1}
@@ -61,41 +66,21 @@ def test_scenes_end_where_the_scene_of_the_video_does(short: World, cache: Cache
     spans = sorted((item.start_s, item.end_s) for sheet in read.sheets for item in sheet.scratchpad)
     assert spans[0][0] == 0 and spans[-1][1] == short.drawn.duration_s
     assert all(one[1] == other[0] for one, other in pairwise(spans))
-    beside_s = 1.25  # the frames next to a cut: the middles of cells of 2.5 s
-    changes = {
-        cut_s
-        for cut_s in range(10, 200, 10)
-        if short.script.scene_at(cut_s - beside_s) != short.script.scene_at(cut_s + beside_s)
-    }
+    scene_at = short.script.scene_at  # beside a cut: the middles of cells of 2.5 s
+    changes = {cut_s for cut_s in range(10, 200, 10) if scene_at(cut_s - 1.25) != scene_at(cut_s + 1.25)}
     assert 1 < len(changes) < 19 and changes == {end_s for _, end_s in spans[:-1]}
 
 
-def test_a_scene_has_a_bounded_length(short: World, cache: Cache) -> None:
-    always = Overruled(Oracle(short), continues=lambda request, answer: {**answer, "continues": True})
-    oracle = Counting(Oracle(short))
-    always.model = oracle
-    mapreduce(short.drawn, short.questions[0], vlm=always, cache=cache, size=32, longest=8)
-    (read,) = oracle.of(MapCall)
-    lengths = [item.end_s - item.start_s for sheet in read.sheets for item in sheet.scratchpad]
-    assert lengths == pytest.approx([80, 80, 40])
+SUBJECTS = st.sampled_from([("circle", "red"), ("circle", "blue"), ("star", "red"), ("star", "blue")])
 
 
-@given(
-    st.lists(
-        st.lists(
-            st.tuples(st.sampled_from(["circle", "star"]), st.sampled_from(["red", "blue"])), max_size=3, unique=True
-        ),
-        min_size=1,
-        max_size=13,
-    )
-)
+@given(st.lists(st.lists(SUBJECTS, max_size=3, unique=True), min_size=1, max_size=13))
 def test_each_character_has_one_name_in_all_scenes(film: World, subjects: list[list[tuple[str, str]]]) -> None:
     scenes = clips_as_scenes([clip(index, *each) for index, each in enumerate(subjects)])
     run = run_of(film, Oracle(film))
-    found = with_names(run, scenes)
-    names = [
-        (character, name) for scene in found for character, name in zip(scene.characters, scene.names, strict=True)
-    ]
+    names = list[tuple[Any, str]]()
+    for scene in with_names(run, scenes):
+        names += zip(scene.characters, scene.names, strict=True)
     assert len(dict(names)) == len({name for _, name in names}) == len(set(names)), "one name each, and no other's"
     assert len(run.model.calls) <= max(0, len(scenes) - 1)
 
@@ -108,16 +93,13 @@ def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:
         overview=lambda request, answer: {"seen": "The view across."},
     )
     mapreduce_clips(short.drawn, short.questions[0], vlm=told, cache=cache, size=32)
-    looks = [request for request in oracle.requests if isinstance(request.facts, SceneLookCall)]
-    looks.sort(key=lambda request: request.facts.views[0].grid.start_s)  # type: ignore[attr-defined]  # threads race
-    (across,) = (request for request in oracle.requests if isinstance(request.facts, OverviewCall))
+    looks = sorted(oracle.of(SceneLookCall), key=lambda call: call.views[0].grid.start_s)  # threads race
     last = oracle.requests[-1]
     assert isinstance(last.facts, TextCall) and not last.images
     assert all(f"A look at Scene {number}!" in text_of(last) for number in range(10)) and len(looks) == 10
     assert "The view across." in text_of(last)
-    shown = [view.grid for view in looks[0].facts.views]  # type: ignore[attr-defined]
+    shown = [view.grid for view in looks[0].views]
     assert sum(grid.size for grid in shown) == 32 and (shown[0].start_s, shown[1].end_s) == (0, 10)
-    assert len(across.images) == 1 and len(across.facts.sheet.scratchpad) == 10  # type: ignore[attr-defined]
 
 
 def test_each_level_is_made_from_the_level_below(film: World) -> None:
@@ -130,24 +112,20 @@ def test_each_level_is_made_from_the_level_below(film: World) -> None:
             inside = [each for each in below if part.stretch.span[0] <= each.stretch.span[0] < part.stretch.span[1]]
             assert part.stretch.span == (inside[0].stretch.span[0], inside[-1].stretch.span[1])
         assert [part.stretch.span[1] for part in level[:-1]] == [part.stretch.span[0] for part in level[1:]]
-    calls = oracle.of(SummaryCall)
-    read = {call.rows for call in calls}  # threads ask in any order
+    read = {call.rows for call in oracle.of(SummaryCall)}  # threads ask in any order
     assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
     assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
 
 
 def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: World) -> None:
+    def replace_the_last(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        count = len(request.facts.earlier)  # type: ignore[attr-defined]
+        return {"replaced": [{"earlier": count - 1, "by": count}]}
+
     clips = as_parts([clip(index, caption="A dog.") for index in range(30)])
     gathered = iter([["The dog is brown.", "Snow lies."], ["The dog is brown and old."], ["The dog is dead."]])
-    model = Overruled(
-        Oracle(film),
-        facts=lambda request, answer: {"facts": next(gathered)},
-        consolidate=lambda request, answer: {
-            "replaced": [{"earlier": len(request.facts.earlier) - 1, "by": len(request.facts.earlier)}]
-        },  # type: ignore[attr-defined]
-    )
-    run = run_of(film, model, threads=1)
-    found = facts(run, clips)
+    model = Overruled(Oracle(film), facts=lambda *_: {"facts": next(gathered)}, consolidate=replace_the_last)
+    found = facts(run_of(film, model, threads=1), clips)
     assert [fact.words for fact in found] == ["Snow lies.", "The dog is dead."]
     assert found[0].row == "Fact from clips 0–9, 0:00.0–1:40.0: Snow lies."
     assert [stretch.first for stretch in found[1].stretches] == [0, 10, 20]

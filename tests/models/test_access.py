@@ -1,7 +1,5 @@
 """Promise 17: a key reaches no message, file or other host; a wrong address is one sentence."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable
@@ -21,24 +19,31 @@ from atlaskit.models.http import Endpoint
 from atlaskit.models.protocol import ModelError
 
 KEY = "sk-proj/A1b2+C3d4_e5f6=x"
-NOWHERE = "http://127.0.0.1:9/v1"
+WRONG: dict[str, dict[str, Any]] = {
+    "no address": {"base_url": ""},
+    "another protocol": {"base_url": "ftp://x/v1"},
+    "a blank": {"base_url": "http://a b/v1"},
+    "a line break": {"base_url": "http://x/\n"},
+    "no port": {"base_url": "http://x:port/v1"},
+    "a password": {"base_url": "https://me:secret@x/v1"},
+    "the address of a call": {"base_url": "http://host.example/v1/chat/completions/"},
+    "a key of two lines": {"api_key": "sk-sec\nret"},
+    "a key in curly quotes": {"api_key": "sk-“secret”"},
+    "a header's name": {"headers": {"a b": "c"}},
+    "a header of two lines": {"headers": {"X": "a\r\nY: secret"}},
+    "a header of the client": {"headers": {"Content-Length": "3"}},
+    "a header that is no text": {"headers": {"X": 3}},
+}
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("", "localhost:8000", "ftp://x/v1", "http://", 7, "http://a b/v1", "http://x/ü/v1", "http://x/\n"),
-        *("http://bücher.example/v1", "http://.invalid/v1", f"http://{'a' * 64}.example/v1", "http://x:port/v1"),
-        *("https://me:secret@x/v1", "http://host.example/v1/chat/completions/"),
-    ],
-)
-def test_an_invalid_address_is_an_error_of_one_line(url: Any) -> None:
+@pytest.mark.parametrize("name", WRONG)
+def test_what_http_cannot_send_is_one_line_without_the_secret(name: str) -> None:
     with pytest.raises(InputError) as caught:
-        VLM(url, "loop")
-    assert "\n" not in str(caught.value) and "secret" not in str(caught.value)
+        VLM(**{"base_url": "http://127.0.0.1:9/v1", "model": "loop", **WRONG[name]})
+    assert "\n" not in str(caught.value) and "sec" not in str(caught.value)
 
 
-@pytest.mark.parametrize("proxy", ["http://proxy:abc", "http://us%C3%A9r:p@proxy:1", "http://[::1", "socks5://x:1"])
+@pytest.mark.parametrize("proxy", ["http://proxy:abc", "socks5://x:1"])
 def test_an_unusable_proxy_is_an_error(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -53,21 +58,21 @@ def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pyte
     with loopback() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
-        for address in (loop.url, loop.url.replace("127.0.0.1", "localhost")):
-            VLM(address, "loop").complete(request())
-        assert (len(loop.bodies), len(proxy.bodies)) == (2, 0)
+        VLM(loop.url.replace("127.0.0.1", "localhost"), "loop").complete(request())
+        assert (len(loop.bodies), len(proxy.bodies)) == (1, 0)
         VLM("http://model.example/v1", "loop").complete(request())
-        assert (len(loop.bodies), len(proxy.bodies)) == (2, 1)
+        assert (len(loop.bodies), len(proxy.bodies)) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1", "127.1", "localhost.", "a.localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"]
-)
-def test_the_key_of_the_environment_stays_off_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "localhost.", "a.localhost", "[::1]", "[::ffff:127.0.0.1]"])
+def test_the_key_of_the_environment_is_for_no_server_of_this_machine(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-1")
     local = Endpoint(f"http://{host}:8000/v1")
-    assert local.is_local and local._headers == {}
-    assert Endpoint("https://model.example/v1")._headers == {"Authorization": "Bearer from-the-environment"}
+    assert local.is_local and local.key == ""
+    assert Endpoint("https://model.example/v1", headers={"X-Org": "acme"}).key == "sk-of-openai-1"
+    assert Endpoint("https://model.example/v1", headers={"api-key": KEY}).key == "", "it has a key of its own"
 
 
 @pytest.mark.parametrize("pasted", [KEY, f"bearer  {KEY}", f'"{KEY}"', f" {KEY}\n"])
@@ -76,28 +81,11 @@ def test_a_key_is_sent_as_one_token_however_it_was_pasted(loop: Loop, pasted: st
     assert loop.headers[-1]["Authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("key", ["sk-sec\nret", "sk-“secret”"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(key: str) -> None:
-    with pytest.raises(InputError) as caught:
-        VLM(NOWHERE, "loop", api_key=key)
-    assert "sk" not in str(caught.value)
-
-
-def test_own_headers_are_sent_and_replace_the_key(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_headers_are_sent_and_replace_the_key(loop: Loop) -> None:
     own = {"authorization": f"Token {KEY}", "X-Org": "acme"}
     VLM(loop.url, "loop", api_key="sk-other-key", headers=own).complete(request())
     sent = {name.lower(): value for name, value in loop.headers[-1].items()}
     assert (sent["authorization"], sent["x-org"]) == (f"Token {KEY}", "acme")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-1")
-    vlm = VLM("https://service.example/v1", "m", headers={"api-key": KEY})
-    assert vlm._line.endpoint.key == "", "the environment's key is not for this service"
-    assert VLM("https://service.example/v1", "m", headers={"X-Org": "acme"})._line.endpoint.key == "sk-of-openai-1"
-
-
-@pytest.mark.parametrize("headers", [{"a b": "c"}, {"X": "a\r\nY: b"}, {"Content-Length": "3"}, {"X": 3}])
-def test_a_header_that_http_does_not_have_is_refused(headers: Any) -> None:
-    with pytest.raises(InputError, match="header"):
-        VLM(NOWHERE, "m", headers=headers)
 
 
 def encoded(encode: Callable[[bytes], bytes], before: int, key: str) -> str:
@@ -106,26 +94,15 @@ def encoded(encode: Callable[[bytes], bytes], before: int, key: str) -> str:
 
 
 SPELT: dict[str, Callable[[str], str]] = {
-    "as it is": str,
-    "slashes": lambda key: key.replace("/", "\\/"),
-    "all letters": lambda key: "".join(f"\\u{ord(each):04X}" for each in key),
-    "JSON in JSON": lambda key: json.dumps(json.dumps("\\u0073" + key[1:]))[1:-1],
-    "percent twice": lambda key: quote(quote(key, safe=""), safe=""),
-    "HTML": lambda key: "".join(f"&#{ord(each)};" for each in key),
-    "HTML in hex": lambda key: "".join(f"&#x{ord(each):X};" for each in key),
     "capitals": str.upper,
-    "percent u": lambda key: "".join(f"%u{ord(each):04x}" for each in key),
+    "JSON in JSON": lambda key: json.dumps(json.dumps("\\u0073" + key[1:]))[1:-1],
     "octal": lambda key: "".join(f"\\{ord(each):03o}" for each in key),
-    "code points": lambda key: "".join(f"\\u{{{ord(each):x}}}" for each in key),
-    "quoted printable": lambda key: "".join(f"={ord(each):02X}" for each in key),
-    "hex": lambda key: key.encode().hex(),
+    "percent twice": lambda key: quote(quote(key, safe=""), safe=""),
+    "HTML in hex": lambda key: "".join(f"&#x{ord(each):X};" for each in key),
     "hex with colons": lambda key: key.encode().hex(":"),
     "bytes": lambda key: str(list(key.encode())),
-    **{
-        f"base64 after {before} bytes": lambda key, before=before: encoded(base64.b64encode, before, key)
-        for before in range(3)
-    },
-    "base64 for URLs": lambda key: encoded(base64.urlsafe_b64encode, 1, key),
+    "base64 after one byte": lambda key: encoded(base64.b64encode, 1, key),
+    "base64 for URLs": lambda key: encoded(base64.urlsafe_b64encode, 0, key),
     "base64 in JSON": lambda key: encoded(base64.b64encode, 2, key).replace("/", "\\/"),
 }
 
@@ -152,16 +129,13 @@ def test_a_key_that_is_sent_back_reaches_nothing(loop: Loop, cache: Cache, spell
     assert stored and not any(shows(KEY, entry.decode(errors="replace")) for entry in stored)
 
 
-def test_a_key_in_a_redirect_is_hidden(loop: Loop) -> None:
-    loop.faults = [sending({}, 301, Location=f"https://new.example/?key={quote(KEY, safe='')}")]
-    with pytest.raises(ModelError, match=r"key=\*\*\*"):
-        VLM(loop.url, "loop", api_key=KEY).complete(request())
-
-
-def test_a_key_in_the_parts_of_a_stream_is_hidden(loop: Loop) -> None:
+def test_a_key_in_a_redirect_or_in_the_parts_of_a_stream_is_hidden(loop: Loop) -> None:
     answer = json.dumps({"thought": f"the key is {KEY}", "cell": 3})
     parts = [answer[at : at + 5] for at in range(0, len(answer), 5)]
     events = [json.dumps({"model": "loop", "choices": [{"delta": {"content": part}}]}) for part in parts]
-    loop.faults = [sending_bytes("".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode())]
-    reply = VLM(loop.url, "loop", api_key=KEY).complete(request())
-    assert reply.answer.thought == "the key is ***" and not shows(KEY, reply.text)
+    stream = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()
+    loop.faults = [sending({}, 301, Location=f"https://new.example/?key={quote(KEY, safe='')}"), sending_bytes(stream)]
+    vlm = VLM(loop.url, "loop", api_key=KEY)
+    with pytest.raises(ModelError, match=r"key=\*\*\*"):
+        vlm.complete(request())
+    assert vlm.complete(request()).answer.thought == "the key is ***"

@@ -1,8 +1,5 @@
 """The answer is found wherever a model of any family puts it, and is never guessed."""
 
-from __future__ import annotations
-
-import html
 import json
 import random
 from collections.abc import Callable
@@ -18,11 +15,12 @@ from atlaskit.agents import schemas
 from atlaskit.agents.schemas import reply_model
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.models import answers
-from atlaskit.models.answers import Found, NoAnswer, find_answer
+from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.completion import Completion, read_completion
 from atlaskit.models.protocol import ParametricSchema, Usage, among, json_schema
 
-CELLS, LABELS = tuple(range(16)), ("A", "B", "AA")
+CELLS = tuple(range(16))
+LABELS = ("A", "B", "AA")
 LEGAL = {"expand": CELLS, "backtrack": (), "mark_promising": CELLS, "zoom": (2, 3), "investigate_before": CELLS}
 LEGAL |= {"investigate_after": (1,), "add_to_scratchpad": CELLS, "finished": ()}
 STEP = schemas.step_schema(LegalSet(LEGAL))
@@ -38,21 +36,14 @@ Schema = type[BaseModel] | ParametricSchema
 ZOOM = {"thought": "A red circle, I think.", "action": {"action": "zoom", "cell": 3}}
 Z = json.dumps(ZOOM)
 OTHER = Z.replace("3", "2")
-MARKED = '{"thought":"","action":{"action":"mark_promising","cells":[7]}}'
 WEIGHED = [{"choice": n, "supporting": ["A"] if n == 1 else [], "contradicting": []} for n in range(4)]
 CHOSEN = {"reasoning": "It is.", "weighed": WEIGHED, "answer": 1}
 SPAN = {"reasoning": "It is.", "start_s": 12.5, "end_s": 40.0}
-COUNTED = {"reasoning": "It is.", "supporting": ["A", "AA"], "answer": 12}
 PROBED = {"reasoning": "It is.", "top": [{"cell": 4, "score": 0.8}]}
-REVIEWED = {
-    "reasoning": "Enough.",
-    "choices": [
-        {"choice": 0, "supporting": ["A"], "contradicting": [], "sufficient": True},
-        {"choice": 1, "supporting": [], "contradicting": ["B"], "sufficient": False},
-    ],
-    "erase": [],
-    "conclusion": {"action": "final_decision", "looked_for_to_contradict": "A goal.", "supporting": ["A"]},
-}
+
+
+class Verdict(BaseModel):
+    is_enough: bool
 
 
 def said(text: str, reasoning: str = "", *, is_cut_off: bool = False) -> Completion:
@@ -62,8 +53,7 @@ def said(text: str, reasoning: str = "", *, is_cut_off: bool = False) -> Complet
 
 def found(text: str, schema: Schema) -> Any:
     """Return the answer in a reply, as plain values. Its text must give it again."""
-    completion = read_completion({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
-    answer = find_answer(completion, schema)
+    answer = find_answer(read_completion({"choices": [{"message": {"content": text}}]}), schema)
     assert schema.model_validate_json(answer.text) == answer.answer
     answer.text.encode()
     return answer.answer.model_dump()
@@ -74,49 +64,33 @@ def js(value: object) -> str:
 
 
 READABLE: dict[str, tuple[str, Schema, Any]] = {
-    "a byte-order mark": (f"\ufeff{Z}", STEP, ZOOM),
-    "twice the same, once with more fields": (f"{Z}\n{js({**ZOOM, 'note': 1})}", STEP, ZOOM),
-    "Hunyuan: tags with a suffix": (f"<think:opensource>Hm.</think:opensource>{Z}", STEP, ZOOM),
     "LaTeX: escaped braces": (f"$\\boxed{{{Z.replace('{', chr(92) + '{').replace('}', chr(92) + '}')}}}$", STEP, ZOOM),
-    "Mistral: a tool call": (f'[TOOL_CALLS][{{"name": "step", "arguments": {Z}}}]', STEP, ZOOM),
     "a string": (js(Z), STEP, ZOOM),
-    "HTML in prose": (f"<p>Here: {html.escape(Z)}</p>", STEP, ZOOM),
     "JavaScript": ('{thought: "Hm", action: {action: "zoom", cell: 3}}', STEP, {**ZOOM, "thought": "Hm"}),
     "Gemma 4's quotes": ('{"search_task":<|"|>A {red}<|"|>}', schemas.TaskAnswer, {"search_task": "A {red}"}),
-    "a lone surrogate": ('{"search_task":"a\\ud800"}', schemas.TaskAnswer, {"search_task": "a?"}),
-    "a wrapper with a list of one": (js({"answers": [ZOOM]}), STEP, ZOOM),
-    "the schema, filled in": (js({"type": "object", "properties": ZOOM, "required": ["thought"]}), STEP, ZOOM),
     "fields of its own": (js({**ZOOM, "confidence": 0.9, "action": {**ZOOM["action"], "why": "?"}}), STEP, ZOOM),  # type: ignore[dict-item]
     "an action in capitals": (Z.replace("zoom", " ZOOM "), STEP, ZOOM),
     "a cell in a string": (Z.replace("3", '"3"'), STEP, ZOOM),
-    "one cell for a list": (MARKED.replace("[7]", '"7"'), STEP, json.loads(MARKED)),
     "a letter": (js({**CHOSEN, "answer": "B"}), CHOICE, CHOSEN),
     "one label for a list": (js(CHOSEN).replace('["A"]', '" a "'), CHOICE, CHOSEN),
-    "seconds in strings": (js({**SPAN, "start_s": "12.5", "end_s": " 4e1 "}), WHEN, SPAN),
     "a score in a string": (js({**PROBED, "top": {"cell": "4", "score": "0.8"}}), PROBE, PROBED),
-    "truth in a string": (js(REVIEWED).replace("true", '"True"').replace("false", '"false"'), REVIEW, REVIEWED),
+    "truth in a string": ('{"is_enough": "True"}', Verdict, {"is_enough": True}),
 }
 
 UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "prose": ("I would zoom in on cell 3.", STEP, "no JSON object"),
-    "nothing": ("", STEP, "it is empty"),
-    "two answers": (f"{Z} or {OTHER}", STEP, "it holds 2 different answers"),
     "a field twice": ('{"search_task":"a","search_task":"b"}', schemas.TaskAnswer, "'search_task' has two values"),
     "the schema": (js(json_schema(STEP)), STEP, "should be a valid string at thought"),
-    "an object of half an answer": ('{"plan": {"search_task": "a"}, "x": ', schemas.TaskAnswer, "Invalid JSON"),
     "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
     "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand' or 'zoom'.* or 'finished' at action.action$"),
     "a span without length": (js({**SPAN, "end_s": 12.5}), WHEN, "end_s must differ"),
-    "not a number": ('{"reasoning":"","start_s":NaN,"end_s":"NaN"}', WHEN, "NaN is not a number|at start_s"),
-    "a deep nest": ("[" * 100_000, STEP, "no JSON object"),
 }
 
 
 @pytest.mark.parametrize("name", READABLE)
 def test_what_a_person_can_read_is_found(name: str) -> None:
     text, schema, answer = READABLE[name]
-    read = found(text, schema)
-    assert answer is None or read == answer
+    assert found(text, schema) == answer
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -129,7 +103,6 @@ def test_what_is_not_clear_is_a_complaint_that_fits(name: str) -> None:
 
 def test_a_thought_is_searched_only_for_a_reply_without_text() -> None:
     thought = f"Perhaps cell 3. {Z}"
-    assert find_answer(said("", thought), STEP).text == Z
     assert find_answer(said("\n", thought), STEP).text == Z
     with pytest.raises(NoAnswer, match="^no JSON object$"):
         find_answer(said("I zoom.", thought), STEP)
@@ -205,35 +178,23 @@ def test_two_answers_are_never_resolved(
             find_answer(said(reply), schema)
 
 
-SCRAPS = st.lists(
-    st.one_of(
-        st.sampled_from(['{"', '":', "{", "}", "[", "]", '"', "'", "\\", "//", "/*", ",", "1", "true", "None", "NaN"]),
-        st.sampled_from(["<think>", "</think>", "```", '"thought"', '"action"', '"cell"', "zoom", "&quot;", "“", "#"]),
-        st.sampled_from([Z, OTHER, Z[:20], Z[20:], '<|"|>', "\ud800", "1e999", "9" * 5000]),
-        st.text(max_size=5),
-    ),
-    max_size=30,
-).map("".join)
+PARTS = [Z, OTHER, Z[:20], Z[20:], "<think>", "</think>", "```", '"action"', "None", "NaN", '<|"|>', "\ud800", "1e999"]
+SCRAPS = st.lists(st.sampled_from(PARTS) | st.text("{}[]\"'\\/*,:1“#&;", max_size=5), max_size=30).map("".join)
 
 
 @given(SCRAPS, st.sampled_from(ALL))
 @settings(max_examples=200, deadline=None)
 def test_scraps_yield_an_answer_or_a_complaint(text: str, schema: Schema) -> None:
-    completion = read_completion({"choices": [{"message": {"content": text}}]})
     try:
-        answer = find_answer(completion, schema)
+        found(text, schema)
     except NoAnswer as error:
         assert str(error).isprintable()
-    else:
-        assert isinstance(answer, Found) and schema.model_validate_json(answer.text) == answer.answer
 
 
-def test_a_choice_needs_its_field_and_all_indices() -> None:
+def test_cells_have_no_letters() -> None:
     of_cells = ParametricSchema(reply_model("Pick", answer=among("cells")), (("cells", (1, 2, 3)),))
     with pytest.raises(NoAnswer):
-        find_answer(said('{"answer": "B"}'), of_cells)  # cells 1 to 3 have no letters
-    only = reply_model("Only", choice=schemas.one_of((0,)))
-    assert find_answer(said('{"choice": "A"}'), only).answer.choice == 0
+        find_answer(said('{"answer": "B"}'), of_cells)
 
 
 CHOICES = ("a red car", "blue", "2", "0")
@@ -242,8 +203,15 @@ CHOICES = ("a red car", "blue", "2", "0")
 @pytest.mark.parametrize(
     ("words", "choice"),
     [
-        *(("B: blue", 1), ("(B) Blue", 1), ("1: blue", 1), ("option b. blue", 1), ("(1)", 1), ("C. 2", 2), ("2", 2)),
-        *(("A: blue", None), ("0: blue", None), ("0", None), ("B is blue", None), ("E: blue", None)),
+        ("B: blue", 1),
+        ("1: blue", 1),
+        ("option b. blue", 1),
+        ("(1)", 1),
+        ("2", 2),
+        ("A: blue", None),
+        ("0", None),  # the first choice by its number, and the last one by its words
+        ("B is blue", None),
+        ("E: blue", None),
     ],
 )
 def test_a_choice_is_read_where_all_that_names_it_agrees(words: str, choice: int | None) -> None:

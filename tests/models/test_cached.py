@@ -1,9 +1,7 @@
 """Promise 7 for replies: what a key covers, samples, refresh, and what is never cached."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
 import pytest
 from support.asking import ask
@@ -12,15 +10,20 @@ from support.loopback import Loop
 from support.model_doubles import Babbler, Counting
 from support.stand_ins import Pick, request
 
+from atlaskit.agents import schemas
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.protocol import Message, ModelError, Refused, Request
+from atlaskit.runs.result import Result
 from atlasworld import Oracle, World
 
 OPTIONS = {"k": 4, "cell": 32, "workers": 2}
+NAMING_CELLS = tuple(name for name, kind in ACTIONS.items() if kind.takes != "nothing")
 
 
 def thinking(number: int) -> str:
@@ -40,14 +43,15 @@ def test_each_sample_has_its_own_reply_and_seed(loop: Loop, cache: Cache) -> Non
 
 def test_samples_of_a_run_differ_and_each_is_replayed(world: World, cache: Cache) -> None:
     oracle = Counting(Oracle(world, miss=0.5, confuse=0.5))
-    runs = [ask(world.drawn, world.questions[2], vlm=oracle, sample=n, cache=cache, **OPTIONS) for n in range(4)]
+
+    def run(sample: int) -> Result:
+        return ask(world.drawn, world.questions[2], vlm=oracle, sample=sample, cache=cache, **OPTIONS)
+
+    runs = [run(sample) for sample in range(4)]
     calls = len(oracle.calls)
     assert len({tuple(event.kind for event in run.trace) for run in runs}) > 1
     assert [run.settings["sample"] for run in runs] == [0, 1, 2, 3]
-    for n, run in enumerate(runs):
-        assert ask(world.drawn, world.questions[2], vlm=oracle, sample=n, cache=cache, **OPTIONS).to_json() == (
-            run.to_json()
-        )
+    assert [run(sample).to_json() for sample in range(4)] == [run.to_json() for run in runs]
     assert len(oracle.calls) == calls
 
 
@@ -78,18 +82,18 @@ def test_a_filtered_or_refused_answer_is_never_cached(loop: Loop, cache: Cache, 
     assert model.complete(request()).live
 
 
-def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, tmp_path: Path) -> None:
-    cache, model = Cache(tmp_path / "cache"), Counting(Oracle(world, miss=0.3))
+def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, cache: Cache) -> None:
+    model = Counting(Oracle(world, miss=0.3))
     ask(world.drawn, world.questions[0], vlm=model, cache=cache, **OPTIONS)
-    calls, replies = len(model.calls), [entry.key for entry in cache.entries() if entry.key.startswith("reply:")]
-    for number, key in enumerate(replies):
+    calls = len(model.calls)
+    for key in [entry.key for entry in cache.entries() if entry.key.startswith("reply:")]:
         entry = cache.get(key)
         assert entry is not None
         cache.prune(is_wanted=lambda other, key=key: other != key)
         with pytest.raises(Unrecorded):
             ask(world.drawn, world.questions[0], vlm=model, replay=True, cache=cache, **OPTIONS)
-        assert len(model.calls) == calls, number
         cache.put(key, entry)
+    assert len(model.calls) == calls
 
 
 def test_a_cached_reply_counts_no_more_calls_than_are_left(loop: Loop, cache: Cache) -> None:
@@ -101,7 +105,7 @@ def test_a_cached_reply_counts_no_more_calls_than_are_left(loop: Loop, cache: Ca
 
 
 @pytest.mark.parametrize(
-    "entry", [b"not JSON", b"[]", b"{}", b'{"text":7,"usage":{},"reasoning":""}', b'{"text":"{}","usage":{"euros":1}}']
+    "entry", [b"not JSON", b"{}", b'{"text":7,"usage":{},"reasoning":""}', b'{"text":"{}","usage":{"euros":1}}']
 )
 def test_an_entry_of_another_form_is_replaced_by_a_call(loop: Loop, cache: Cache, entry: bytes) -> None:
     vlm = VLM(loop.url, "loop")
@@ -110,9 +114,19 @@ def test_an_entry_of_another_form_is_replaced_by_a_call(loop: Loop, cache: Cache
     assert not Cached(vlm, cache).complete(request()).live
 
 
-def test_a_reply_key_covers_everything_the_reply_depends_on(loop: Loop, cache: Cache, world: World) -> None:
-    vlm = VLM(loop.url, "loop")
-    grid_view = view(world.drawn, k=2, cell=64, cache=cache)
+def test_a_reply_key_covers_all_that_the_reply_depends_on_and_nothing_else(loop: Loop, world: World) -> None:
+    vlm = VLM(loop.url, "loop", dialect="vllm")
+    grid_view = view(world.drawn, k=2, cell=64, cache=Cache(None))
+    cells = tuple(range(9))
+    shapes = [
+        schemas.probe_schema(cells, 3),
+        schemas.probe_schema(cells, 2),
+        *(schemas.step_schema(LegalSet({name: cells, "finished": ()})) for name in NAMING_CELLS),
+        schemas.step_schema(LegalSet({"expand": cells, "add_to_scratchpad": cells[:8], "finished": ()})),
+        schemas.step_schema(LegalSet({"expand": cells[:8], "add_to_scratchpad": cells, "finished": ()})),
+        schemas.review_schema(2, 600.0, ("A", "B"), cells),
+        schemas.review_schema(2, 600.0, ("A",), cells),
+    ]
     requests = [
         request(),
         request("Pick another."),
@@ -120,12 +134,21 @@ def test_a_reply_key_covers_everything_the_reply_depends_on(loop: Loop, cache: C
         Request("worker", "step", (Message("system", ("Pick a cell.",)),), Pick),
         request("Pick a cell.", grid_view),
         request("Pick a cell.", grid_view.expand(0)),
+        *(Request("worker", "step", request().messages, shape) for shape in shapes),
+    ]
+    others: list[dict[str, Any]] = [
+        {"model": "other"},
+        {"temperature": 1},
+        {"dialect": "plain"},
+        {"thinking": False},
+        {"extra_body": {"top_k": 1}},
     ]
     keys = [reply_key(vlm, each) for each in requests]
-    keys += [reply_key(VLM(loop.url, "other"), request()), reply_key(VLM(loop.url, "loop", temperature=1), request())]
+    keys += [reply_key(VLM(loop.url, **{"model": "loop", "dialect": "vllm", **each}), request()) for each in others]
     assert len(set(keys)) == len(keys)
     same = Request("master", "probe", request().messages, Pick, facts={"truth": 3})
-    assert reply_key(VLM("http://127.0.0.1:1/v1", "loop", api_key="k", timeout_s=1), same) == keys[0]
+    elsewhere = VLM("http://127.0.0.1:1/v1", "loop", dialect="vllm", api_key="k", timeout_s=1, max_tokens=9)
+    assert reply_key(elsewhere, same) == keys[0]
 
 
 def test_an_invalid_setting_is_an_error(world: World, cache: Cache) -> None:

@@ -1,7 +1,5 @@
 """A client waits as long as an endpoint asks it to, keeps to its rate, and says so once."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -25,34 +23,39 @@ NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 UNTIL = NOW + timedelta(seconds=500)
 EPOCH_S = UNTIL.timestamp()
 ZULU = UNTIL.strftime("%Y-%m-%dT%H:%M:%SZ")
-DATE = format_datetime(UNTIL, usegmt=True)
+WINDOW = {
+    "x-ratelimit-limit-requests": "30",
+    "x-ratelimit-remaining-requests": "0",
+    "x-ratelimit-reset-requests": "1m30s",
+    "x-ratelimit-limit-tokens": "6000",
+    "x-ratelimit-remaining-tokens": "5000",
+    "x-ratelimit-reset-tokens": "6m0s",
+}
+"""The limit of requests is used up, that of tokens is not."""
+GATEWAY = {"headers": {"X-RateLimit-Reset": f"{EPOCH_S * 1e3:.0f}"}}
 DELAYS: list[tuple[dict[str, str], Any, str, float | None]] = [
     ({"retry-after": "1m30s"}, None, "", 90),
     ({"retry-after": "PT1M30S"}, None, "", 90),
     ({"retry-after": "00:01:30"}, None, "", 90),
     ({"retry-after": '"90, 90"'}, None, "", 90),
-    ({"retry-after": "0"}, None, "", 0),
-    ({"retry-after": "soon"}, None, "", None),
     ({"retry-after": "1, 2"}, None, "", None),
     ({"retry-after": UNTIL.isoformat()}, None, "", 500),
-    ({"retry-after": DATE}, None, "", 500),
+    ({"retry-after": format_datetime(UNTIL, usegmt=True)}, None, "", 500),
     ({"x-ms-retry-after-ms": "1500", "retry-after": "2"}, None, "", 1.5),
     ({"x-ratelimit-reset": f"{EPOCH_S * 1e6:.0f}"}, None, "", 500),
     ({"x-ratelimit-reset": f"{NOW.timestamp() - 60:.0f}"}, None, "", 0),
-    ({"anthropic-ratelimit-requests-reset": ZULU, "anthropic-ratelimit-requests-remaining": "0"}, None, "", 500),
+    (WINDOW, None, "", 90),
+    ({**WINDOW, "x-ratelimit-remaining-tokens": "0"}, None, "", 360),
     ({"ratelimit": '"default";r=0;t=30'}, None, "", 30),
-    ({"ratelimit": "limit=9, remaining=0, reset=30"}, None, "", 30),
     ({}, {"error": {"retryAfterMs": 1500}}, "", 1.5),
     ({}, {"error": {"details": [{"retryDelay": {"seconds": 34}}]}}, "", 34),
-    ({}, {"error": {"metadata": {"headers": {"X-RateLimit-Reset": f"{EPOCH_S * 1e3:.0f}"}}}}, "", 500),
+    ({}, {"error": {"metadata": GATEWAY}}, "", 500),
     ({}, {"error": {"metadata": {"raw": json.dumps({"error": {"retry_after": 20}})}}}, "", 20),
     ({}, {"max_retries": 3, "retryable": True, "is_retry": True, "cooldown_seconds": 9}, "", 9),
     ({}, None, "Retry in 2 minutes and 5 seconds.", 125),
     ({}, None, "Quota resets tomorrow; try again in one hour", 3600),
     ({}, None, f"Limit resets at {ZULU}", 500),
-    ({}, None, f"wait until {DATE}", 500),
     ({}, None, "wait 250ms", 0.25),
-    ({}, None, '{"retryDelay": "34s"}', 34),
     ({}, None, "请在 90 秒后重试", 90),
     ({}, None, "retry 3 times", None),
     ({}, None, "Rate limit of 60 requests per 60 seconds exceeded", None),
@@ -66,19 +69,6 @@ def test_headers_fields_and_words_tell_a_delay(
 ) -> None:
     monkeypatch.setattr("atlaskit.models.refusals.time", SimpleNamespace(time=NOW.timestamp))
     assert delay(headers, body, words) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
-
-
-def test_the_window_that_is_used_up_counts() -> None:
-    headers = {
-        "x-ratelimit-limit-requests": "30",
-        "x-ratelimit-remaining-requests": "0",
-        "x-ratelimit-reset-requests": "1m30s",
-        "x-ratelimit-limit-tokens": "6000",
-        "x-ratelimit-remaining-tokens": "5000",
-        "x-ratelimit-reset-tokens": "6m0s",
-    }
-    assert delay(headers) == 90
-    assert delay({**headers, "x-ratelimit-remaining-tokens": "0"}) == 360
 
 
 @pytest.fixture
@@ -98,13 +88,12 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-@pytest.mark.parametrize("retry_after", ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 99 Oct 2065 07:28:00 GMT"])
+@pytest.mark.parametrize("retry_after", ["-1", "nan", "soon", "", "Wed, 99 Oct 2065 07:28:00 GMT"])
 def test_a_rate_limit_is_waited_for_and_costs_no_call(loop: Loop, slept: list[float], retry_after: str) -> None:
     loop.faults = [failing(429, Retry_After=retry_after)] * 6
     pauses_s = [10 * 0.01 * 3**refusals for refusals in range(6)]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
-    vlm = VLM(loop.url, "loop")
     with pytest.warns(ModelWarning, match="it is waited for, which changes no result") as warned:
-        assert vlm.complete(request(), max_attempts=1).usage.calls == 1, "a refused request is no attempt"
+        assert VLM(loop.url, "loop").complete(request(), max_attempts=1).usage.calls == 1
     assert slept == pytest.approx([min(pause_s, 60.0) for pause_s in pauses_s])
     assert sum("it is waited for" in str(each.message) for each in warned) == 1, "told once"
 

@@ -30,9 +30,8 @@ from nano.teacher.teacher import Expert
 def test_examples_have_the_prompt_that_vllm_renders() -> None:
     """The chat template of nano renders messages as `render_chat` does."""
     jinja2 = pytest.importorskip("jinja2")
-    source = Path(nano.__file__).with_name("learn") / "tokenizer.py"
     names: dict[str, object] = {}
-    code = source.read_text(encoding="utf-8")
+    code = Path(nano.__file__).with_name("learn").joinpath("tokenizer.py").read_text(encoding="utf-8")
     exec(code[code.index("TEMPLATE = (") : code.index("\n)\n") + 3], names)
     template = jinja2.Template(str(names["TEMPLATE"]))
 
@@ -54,8 +53,7 @@ def test_trajectories_label_every_cell(taught: World) -> None:
     for group in groups:
         assert group["prefix"].count(IMAGE) == len(group["images"])
         for example in group["examples"]:
-            assert example["rest"].count(IMAGE) == len(example["images"])
-            json.loads(example["reply"])
+            assert example["rest"].count(IMAGE) == len(example["images"]) and json.loads(example["reply"])
         for image in group["images"]:
             assert len(image["tiles"]) % image["columns"] == 0
             for tile in filter(None, image["tiles"]):
@@ -140,32 +138,23 @@ def test_evaluation_finds_that_the_teacher_agrees_with_itself(
 ) -> None:
     monkeypatch.chdir(home)
     world = aw.world(0, 120.0, questions=10, size=(640, 360), directory=home / "cache" / "atlasworld")
-    if method == "uniform":  # the teacher does not answer its calls
-        evaluation = evaluate.evaluate_nano(Oracle(world), 120.0, 4, method=method)
-        assert evaluation.calls.keys() == {"seconds per call"}
-    else:
-        evaluation = evaluate.evaluate_nano(Expert(world.script), 120.0, 4, method=method)
-        agreement = {measure: values for measure, values in evaluation.calls.items() if measure != "seconds per call"}
-        assert set(agreement.pop("false evidence", [0.0])) == {0.0}
-        assert {value for values in agreement.values() for value in values} <= {1.0}
-        assert len(agreement) > 4 or method == "composite"
+    expert = Oracle(world) if method == "uniform" else Expert(world.script)  # it does not answer calls of "uniform"
+    evaluation = evaluate.evaluate_nano(expert, 120.0, 4, method=method)
+    agreement = {measure: values for measure, values in evaluation.calls.items() if measure != "seconds per call"}
+    assert set(agreement.pop("false evidence", [0.0])) == {0.0}
+    assert {value for values in agreement.values() for value in values} <= {1.0}
+    assert len(agreement) > 4 or method in ("composite", "uniform")
     assert len(evaluation.rows) == 4 and all(row["calls"] >= 1 for row in evaluation.rows)
     assert "choice" in evaluate.report(evaluation)
 
 
-def run(name: str, folder: Path) -> None:
-    places = {"figures_dir": str(folder), "cache_dir": str(folder / "cache")}
-    run_notebook(ROOT / "nano" / f"{name}.ipynb", folder, places)
-
-
 @pytest.mark.long
-def test_the_policy_has_the_published_tables(tmp_path: Path) -> None:
-    run("learned_policy", tmp_path)
-    for name in ("learned_policy.csv", "learned_policy_curve.csv"):
-        assert (tmp_path / name).read_text() == (ROOT / "nano" / "shipped" / name).read_text()
-
-
-@pytest.mark.long
-def test_the_training_data_and_the_learning_curves_are_shown(tmp_path: Path) -> None:
-    run("training", tmp_path)
-    assert (tmp_path / "nano_training.png").stat().st_size > 10_000
+@pytest.mark.parametrize("name", ["learned_policy", "training"])
+def test_a_notebook_shows_what_is_published(name: str, tmp_path: Path) -> None:
+    places = {"figures_dir": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
+    run_notebook(ROOT / "nano" / f"{name}.ipynb", tmp_path, places)
+    if name == "training":
+        assert (tmp_path / "nano_training.png").stat().st_size > 10_000
+        return
+    for table in ("learned_policy.csv", "learned_policy_curve.csv"):
+        assert (tmp_path / table).read_text() == (ROOT / "nano" / "shipped" / table).read_text()

@@ -34,21 +34,18 @@ times = st.floats(0, DURATION_S - 10, allow_nan=False)
 lengths = st.floats(1e-6, 9, allow_nan=False) | st.sampled_from([1.0, 0.04, 1001 / 30_000])
 
 
-@st.composite
-def passages(draw: st.DrawFn, video: str = "film.mp4", fps: float | None = 25.0) -> Passage:
-    """Draw a passage of any text, kind and label."""
-    start_s = draw(times)
-    return Passage(
-        start_s,
-        start_s + draw(lengths),
-        draw(texts),
-        kind=draw(st.sampled_from(KINDS)),
-        label=draw(texts),
-        confidence=draw(st.none() | st.floats(0, 1)),
-        question=draw(texts),
-        video=video,
-        fps=fps,
-        at_s=draw(st.none() | times),
+def passages() -> st.SearchStrategy[Passage]:
+    """Return passages of any text, kind and label."""
+    return st.builds(
+        lambda start_s, length_s, **rest: Passage(start_s, start_s + length_s, video="film.mp4", fps=25.0, **rest),
+        times,
+        lengths,
+        text=texts,
+        kind=st.sampled_from(KINDS),
+        label=texts,
+        confidence=st.none() | st.floats(0, 1),
+        question=texts,
+        at_s=st.none() | times,
     )
 
 
@@ -68,7 +65,6 @@ def of_rate(rate: str) -> Paced:
     """Return a video of a rate; "variable" has 24 frames in one second, and 60 in the next."""
     if rate != VARIABLE:
         return Paced(RATES[rate])
-    seconds = np.arange(0.0, DURATION_S, 2.0)
     two = np.concatenate([np.arange(24) / 24, 1 + np.arange(60) / 60])
-    times_s = (seconds[:, None] + two[None, :]).ravel()
-    return Paced(Fraction(42), times_s)
+    times_s = np.arange(0.0, DURATION_S, 2.0)[:, None] + two[None, :]
+    return Paced(Fraction(42), times_s.ravel())

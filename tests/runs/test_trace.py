@@ -29,21 +29,28 @@ sys.path.insert(0, str(ROOT / "tools"))
 from trace_schema import schema
 
 DOCS = ROOT / "docs"
-WHEN = Question("When is it?", kind="when")
-ACTIONS = {"zoom": "Zoom", "investigate": "Investigate"}
 CASES = (
-    *("probe", "assign", "step", "zoom", "investigate", "report"),
-    *("evidence", "review", "decision", "failure", "stop"),
+    "probe",
+    "assign",
+    "step",
+    "Zoom",
+    "Investigate",
+    "report",
+    "evidence",
+    "review",
+    "decision",
+    "failure",
+    "stop",
 )
 REMOVED = object()
 
 
 def matches(event: Event, case: str) -> bool:
-    """Return whether an event is of a kind, or of one of the special cases in CASES."""
+    """Return whether an event is of a kind, a step of an action, or a report with evidence."""
     if case == "evidence":
         return event.kind == "report" and bool(event.kept)
-    if case in ACTIONS:
-        return event.kind == "step" and event.action.name == ACTIONS[case] and event.shown is not None
+    if case in ("Zoom", "Investigate"):
+        return event.kind == "step" and event.action.name == case and event.shown is not None
     return event.kind == case
 
 
@@ -60,47 +67,37 @@ def eventful(world: World, shared_cache: Cache) -> Trace:
     raise AssertionError("no babbler's run has every case")
 
 
-def save_to(trace: Trace, directory: Path) -> Path:
-    path = directory / "run.jsonl"
-    trace.save(path)
-    return path
+def check_sentence(error: InputError) -> None:
+    """Check that an error is one complete sentence without control characters."""
+    sentence = str(error)
+    assert sentence.isprintable() and len(sentence) < 600 and re.search(r"[.…]$", sentence), sentence
 
 
-def recorded_keys(event: Event) -> list[str]:
-    return [image.key for what in ("view", "shown", "sheet") if (image := getattr(event, what, None))]
+OPTIONS = st.fixed_dictionaries(
+    {
+        "traversal": st.sampled_from(["dfs", "bfs", "beam"]),
+        "workers": st.integers(1, 6),
+        "budget": st.builds(Budget, calls=st.integers(2, 40)),
+        "question": st.sampled_from([CHOICE, Question("When is it?", kind="when")]),
+    }
+)
 
 
 @settings(max_examples=20)
-@given(
-    seed=st.integers(0, 10**6),
-    traversal=st.sampled_from(["dfs", "bfs", "beam"]),
-    workers=st.integers(1, 6),
-    calls=st.integers(2, 40),
-    rate=st.sampled_from([0.0, 0.0, 0.3]),
-    question=st.sampled_from([CHOICE, WHEN]),
-    name=st.sampled_from(["babbler", "gemma-4-31b"]),
-)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3]), st.sampled_from([32, 48]), OPTIONS)
 def test_replay_draws_every_image_of_a_run(
-    world: World,
-    tmp_path_factory: pytest.TempPathFactory,
-    seed: int,
-    traversal: str,
-    workers: int,
-    calls: int,
-    rate: float,
-    question: Question,
-    name: str,
+    world: World, tmp_path_factory: pytest.TempPathFactory, seed: int, rate: float, patch: int, options: dict[str, Any]
 ) -> None:
-    """With patches of 32 px, or of 48, which the second name asks for."""
     directory = tmp_path_factory.mktemp("run")
     model, cache = Counting(Flaky(Babbler(seed), rate, seed, MASTER_AND_WORKER)), Cache(directory / "cache")
-    model.name = name
-    options = {"traversal": traversal, "workers": workers, "budget": Budget(calls=calls), "max_rounds": 3, "steps": 5}
-    result = run(world.drawn, model, cache, question, **options)
-    trace, decoded = Trace.load(save_to(result.trace, directory)), world.drawn.frames_decoded
-    assert trace == result.trace and result.settings["patch"] == (48 if name == "gemma-4-31b" else 32)
+    model.name = {32: "babbler", 48: "gemma-4-31b"}[patch]
+    result = run(world.drawn, model, cache, **options, max_rounds=3, steps=5)
+    result.trace.save(directory / "run.jsonl")
+    trace, decoded = Trace.load(directory / "run.jsonl"), world.drawn.frames_decoded
+    assert trace == result.trace and result.settings["patch"] == patch
     shown = list(replay.pictures(trace, world.drawn, cache))
-    assert [each.picture.key for each in shown] == [key for event in trace for key in recorded_keys(event)]
+    records = (getattr(event, what, None) for event in trace for what in ("view", "shown", "sheet"))
+    assert [each.picture.key for each in shown] == [image.key for image in records if image]
     assert all(trace.events[each.place] is each.event for each in shown)
     assert shown and model.images.keys() <= {each.picture.key for each in shown}, "images of failed calls are included"
     assert world.drawn.frames_decoded == decoded, "nothing is decoded until an image is looked at"
@@ -118,8 +115,7 @@ def test_the_memory_at_every_moment(eventful: Trace) -> None:
         elif event.kind == "assign":
             assert event.dead_zones_s == before.dead_zones.intervals
             for assignment in event.sorties:
-                labels = before.scratchpad.within(*assignment.interval_s).labels
-                assert assignment.had_evidence == labels
+                assert assignment.had_evidence == before.scratchpad.within(*assignment.interval_s).labels
         elif event.kind not in ("report", "cite"):
             assert before == after
     assert replay.memory(eventful, upto=0) == replay.Memory()
@@ -136,15 +132,13 @@ def test_a_trace_of_another_video_is_refused_at_once(world: World, cache: Cache,
 def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
     """Return the trace as it is read with one field of the first event of a case changed."""
     rows = json.loads(json.dumps(trace.to_json()))
-    place = next(place for place, event in enumerate(trace) if matches(event, case))
-    data = rows[place]
+    data = next(row for row, event in zip(rows, trace, strict=True) if matches(event, case))
     *path, last = (int(name) if name.isdigit() else name for name in field.split("."))
     for name in path:
         data = data[name]
+    data[last] = value
     if value is REMOVED:
         del data[last]
-    else:
-        data[last] = value
     return Trace.of_rows("The trace", rows)
 
 
@@ -153,18 +147,16 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
     [
         ("k: Field required", "start", "settings.k", REMOVED),
         ("k: Input should be less than", "start", "settings.k", 10**4000),
-        ("fit: Input should be", "start", "settings.fit", "squeeze"),
         ("at least 2×2", "start", "settings.k", -3),
         ("max_depth is", "start", "settings.max_depth", 99),
         ("the image differs", "step", "view.dead", [3]),
         ("the image differs", "evidence", "kept.0.subtitle", "What was never said."),
-        ("no cell 16 in a 4×4 grid", "zoom", "action.cell", 16),
-        ("Finished with these fields shows no image", "zoom", "action", {"name": "Finished"}),
+        ("no cell 16 in a 4×4 grid", "Zoom", "action.cell", 16),
+        ("Finished with these fields shows no image", "Zoom", "action", {"name": "Finished"}),
         ("its sheet shows the evidence 'Z'", "review", "sheet.labels", ["Z"]),
         ("conflicts with the scratchpad", "evidence", "kept.0.label", "Q"),
         ("is not an interval", "report", "dead_s", [[5.0, 5.0]]),
         ("erases the evidence 'NO'", "review", "erased", ["NO"]),
-        ("view.path: Input should be a valid array", "step", "view.path", "abc"),
     ],
 )
 def test_a_trace_that_contradicts_itself(
@@ -177,14 +169,9 @@ def test_a_trace_that_contradicts_itself(
     assert case == "start" or re.match(place, str(caught.value))
 
 
-ODD_VALUES: list[object] = [
-    *(None, True, False, -1, 0, 1, 3, 15, 16, 511, 8192, 10**30, 10**400),
-    *(0.5, 1e-9, -0.0, 599.9, 600.0, 1e308),
-    *("", "A", "AA", "\ud800", "\x1b[2J", "Zoom", "Investigate", "before", "midpoint", "view:0"),
-    *([], [0], [16], [0, 0, 0, 0, 0, 0], [[0.0, 1.0]], {}, {"name": "Zoom", "cell": 15}),
-    {"name": "Investigate", "cell": 0, "direction": "before"},
-]
-"""Values that a forged trace may hold."""
+ODD_VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+ODD_VALUES |= st.sampled_from([16, 10**400, 599.9, 1e308, "\ud800", "\x1b[2J", "Zoom", "before", "midpoint"])
+ODD_VALUES |= st.sampled_from([[], [16], [0, 0, 0, 0, 0, 0], [[0.0, 1.0]], {}, {"name": "Zoom", "cell": 15}])
 
 
 def parts_of(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -196,22 +183,15 @@ def parts_of(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def tamper_with(data: st.DataObject, rows: list[Any]) -> None:
-    """Replace, remove or repeat some values of a trace, and move an event, as an attacker might."""
+    """Replace or remove some values of a trace, and move an event, as an attacker might."""
     for _ in range(data.draw(st.integers(1, 3))):
         holder, name = data.draw(st.sampled_from(list(parts_of(data.draw(st.sampled_from(rows))))))
-        alike = [value for value in ODD_VALUES if type(value) is type(holder[name])]
-        match data.draw(st.sampled_from(["alike", "alike", "elsewhere", "elsewhere", "any", "removed", "repeated"])):
-            case "alike" if alike:
-                holder[name] = data.draw(st.sampled_from(alike))
-            case "elsewhere":
-                same = [there[n] for there, n in parts_of(rows) if n == name and type(there[n]) is type(holder[name])]
-                holder[name] = copy.deepcopy(data.draw(st.sampled_from(same)))
-            case "any":
-                holder[name] = data.draw(st.sampled_from(ODD_VALUES))
-            case "removed":
-                del holder[name]
-            case "repeated" if isinstance(holder, list):
-                holder.append(copy.deepcopy(holder[name]))
+        same = [there[n] for there, n in parts_of(rows) if n == name and type(there[n]) is type(holder[name])]
+        value = data.draw(ODD_VALUES | st.sampled_from(same) | st.just(REMOVED))
+        if value is REMOVED:
+            del holder[name]
+        else:
+            holder[name] = copy.deepcopy(value)
     if data.draw(st.booleans()):
         rows.insert(data.draw(st.integers(0, len(rows))), rows.pop(data.draw(st.integers(0, len(rows) - 1))))
 
@@ -245,12 +225,6 @@ def test_a_tampered_trace_is_replayed_or_refused(
     check()
 
 
-def check_sentence(error: InputError) -> None:
-    """Check that an error is one complete sentence without control characters."""
-    sentence = str(error)
-    assert sentence.isprintable() and len(sentence) < 600 and re.search(r"[.…]$", sentence), sentence
-
-
 HEAD = b'{"atlaskit_trace":3}\n'
 STOP = b'{"calls":1,"kind":"stop","round":0,"rounds":0,"stop":"calls","worker":null}\n'
 
@@ -265,13 +239,10 @@ STOP = b'{"calls":1,"kind":"stop","round":0,"rounds":0,"stop":"calls","worker":n
         ("line 1, names a trace of version 1; this atlaskit reads version 3.", b'{"atlaskit_trace":1}\n' + STOP),
         ("line 2, is not valid JSON", HEAD + b'{"data":NaN}'),
         ("line 2, has a number beyond 2e+19", HEAD + STOP.replace(b"1", b"1e999")),
-        ("line 2, has a number beyond 2e+19", HEAD + STOP.replace(b"1", b"-1" + b"0" * 300)),
         ("line 2: This 'stop' is invalid: ", HEAD + STOP.replace(b"calls", b"\\ud800", 2)),
         ("line 2, has more than 32 levels", HEAD + b"[" * 100 + b"]" * 100),
         ("line 4, is no event that this atlaskit knows; it has no kind: '3'.", HEAD + STOP + b"\r\n" + b"3\n"),
-        ("line 2: This 'stop' is invalid: stop: Field required.", HEAD + b'{"kind":"stop"}'),
         ("line 2: This 'stop' is invalid: when: Unexpected", HEAD + STOP[:-2] + b',"when":"now"}'),
-        ("calls: Input should be a valid integer.", HEAD + STOP.replace(b":1,", b':"1",')),
     ],
 )
 def test_an_invalid_trace_is_refused_in_one_sentence(tmp_path: Path, sentence: str, content: bytes) -> None:
@@ -283,47 +254,28 @@ def test_an_invalid_trace_is_refused_in_one_sentence(tmp_path: Path, sentence: s
     check_sentence(caught.value)
 
 
-def test_a_trace_of_too_many_events_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_bytes(HEAD + STOP * limits.EVENTS)
-    with pytest.raises(InputError, match="has at most 200,000 events"):
-        Trace.load(tmp_path / "run.jsonl")
-
-
 def test_unreadable_and_unwritable_files(tmp_path: Path) -> None:
-    for path in (tmp_path / "missing.jsonl", tmp_path, f"{tmp_path}/\0"):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(HEAD + STOP * limits.EVENTS)
+    with pytest.raises(InputError, match="has at most 200,000 events"):
+        Trace.load(path)
+    for missing in (tmp_path / "missing.jsonl", tmp_path, f"{tmp_path}/\0"):
         with pytest.raises(InputError, match="cannot be read: "):
-            Trace.load(path)
+            Trace.load(missing)
     with pytest.raises(InputError, match="cannot be written: "):
         Trace().save(tmp_path)
-    Trace().save(tmp_path / "empty.jsonl")
-    assert Trace.load(tmp_path / "empty.jsonl") == Trace()
+    Trace().save(path)
+    assert Trace.load(path) == Trace()
 
 
-def test_the_schema_in_the_docs_is_current() -> None:
+def test_the_docs_are_current(world: World, eventful: Trace, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((DOCS / "trace.schema.json").read_text()) == schema(), "docs/trace.md says how to regenerate it"
-
-
-def test_the_example_on_the_page_runs(
-    world: World, eventful: Trace, in_tmp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     (code,) = re.findall(r"```python\n(.+?)```", (DOCS / "trace.md").read_text(), re.DOTALL)
-    assert 'ak.open_video("match.mp4")' in code
+    opening = 'video = ak.open_video("match.mp4")'
+    assert opening in code
     names: dict[str, Any] = {"video": world.drawn}
-    save_to(eventful, in_tmp)
-    exec(code.replace('video = ak.open_video("match.mp4")', ""), names)
+    eventful.save("run.jsonl")
+    exec(code.replace(opening, ""), names)
     assert len(capsys.readouterr().out.splitlines()) == len(eventful.of("step"))
     assert {path.name.split("-", 1)[1] for path in in_tmp.glob("*.png")} >= {"step-shown.png", "review-sheet.png"}
     assert names["scratchpad"] == replay.memory(eventful, upto=names["shown"].place).scratchpad
-
-
-@settings(max_examples=40)
-@given(data=st.data())
-def test_a_damaged_trace_is_read_or_refused(eventful: Trace, tmp_path: Path, data: st.DataObject) -> None:
-    content = bytearray(save_to(eventful, tmp_path).read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    (tmp_path / "damaged.jsonl").write_bytes(content[: data.draw(st.integers(0, len(content)))])
-    try:
-        Trace.load(tmp_path / "damaged.jsonl").save(tmp_path / "again.jsonl")
-    except InputError as error:
-        check_sentence(error)

@@ -1,25 +1,21 @@
 """A tiny untrained model, and the settings with which it is served."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from server.tiny_families import make_families
 
-from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import cores
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of 4 million random weights with its own tokenizer. Nothing is downloaded."""
-    folder = tmp_path_factory.mktemp("model") / "tiny"
-    script = Path(__file__).with_name("tiny_model.py")
-    subprocess.run([install.interpreter(), script, folder], check=True, capture_output=True)
-    return folder
+    """A model of 4 million random weights, of nano's architecture, with its own tokenizer."""
+    directory = tmp_path_factory.mktemp("model")
+    make_families(("idefics3",), directory)
+    return directory / "idefics3"
 
 
 @pytest.fixture(scope="module")

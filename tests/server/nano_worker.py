@@ -5,8 +5,6 @@
 Prints its measurements as one line of JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -17,7 +15,6 @@ import language
 import optimizer
 import torch
 from architecture import CELL_PX, CONTEXT, K, model_config, visual_tokens
-from codebook import codebook
 from tokenizer import SPECIAL, train_tokenizer
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
@@ -73,8 +70,6 @@ def main() -> None:
     with torch.no_grad():
         found["hidden state error"] = hidden_state_error(model)
         found["visual token error"] = visual_token_error(model)
-    directions = codebook([9, 4, 9])
-    found["codebook error"] = float((directions @ directions.T - torch.eye(22)).abs().max())
     text = "Find red circle: 0-15, 587.11 s\n“été” [A]"
     found["is reversible"] = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) == text
 

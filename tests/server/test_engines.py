@@ -1,7 +1,5 @@
 """Several engines behind one real vLLM server: `ak.serve(model, data_parallel=2)`."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

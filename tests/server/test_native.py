@@ -1,7 +1,5 @@
 """Native video on vLLM: it sees the frames that were sent, at their times, and no others."""
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.request
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from server.tiny_families import IN_CI, make_families
+from server.tiny_families import make_families
 from support.model_doubles import Counting
 
 from atlaskit.caching.cache import Cache
@@ -27,11 +25,10 @@ VIDEOS = ("--limit-mm-per-prompt", '{"image":16,"video":1}', "--trust-request-mm
 
 @pytest.fixture(scope="module")
 def vlm(tmp_path_factory: pytest.TempPathFactory, small_and_offline: None) -> Iterator[VLM]:
-    family = IN_CI[0]
     directory = tmp_path_factory.mktemp("videos")
-    make_families((family,), directory)
+    make_families(("qwen3-vl",), directory)
     may_read = ("--allowed-local-media-path", str(tmp_path_factory.getbasetemp()))
-    spec = f"{directory / family.folder} --extra-body '{{\"presence_penalty\":2}}'"
+    spec = f"{directory / 'qwen3-vl'} --extra-body '{{\"presence_penalty\":2}}'"
     with serve(spec, arguments=(*VIDEOS, *may_read)) as vlm:
         yield vlm
 

@@ -1,7 +1,5 @@
 """A real vLLM server on this machine's CPU, with a tiny untrained model: `make test-server`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,17 +7,16 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import textwrap
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 import pytest
 from support.asking import ask
 from support.datasets import make_longvideobench, write_json
 from support.invariants import check_books, check_counters, check_grounded
-from support.parallel import wait_until
+from support.model_doubles import Counting
 from support.paths import ROOT
 from support.servers import children, members
 
@@ -30,8 +27,9 @@ from atlaskit.environment.question import Question
 from atlaskit.evaluation import tables
 from atlaskit.models.client import VLM
 from atlaskit.models.names import Preset
-from atlaskit.models.protocol import CallControl, ParametricSchema, Request, ServerError
+from atlaskit.models.protocol import ParametricSchema, Request, ServerError
 from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.supervisor import requests_of
 from atlaskit.runs.result import Result
 from atlaskit.viz.widgets import RunTable
 from atlasworld import Oracle, World
@@ -79,9 +77,8 @@ def packed_dataset(home: Path, clip: Path) -> None:
     (home / "videos.tar.part.ab").write_bytes(whole[9999:])
 
 
-def run_page(home: Path, clip: Path, model: str, calls: int) -> None:
+def run_page(home: Path, model: str, calls: int) -> None:
     """Run the page's commands in a folder, with the model at an address."""
-    packed_dataset(home / "data" / "LongVideoBench", clip)
     kit = Path(sys.executable).parent
     env = {**os.environ, "PATH": f"{kit}:{os.environ['PATH']}", "ATLASKIT_CACHE": str(home / "cache")}
     for block in commands(model, calls):
@@ -126,18 +123,14 @@ def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: C
 
     total = result.total
     check_counters(result, server)
+    assert requests_of(vlm.base_url)[1] == vlm.counters()["requests"], "an idle server is known by it"
     assert server["prefix_hits"] > 0
     assert 0 < total.image_tokens < total.prompt_tokens and not total.estimated
-    by_role = {
-        role: sum(call.usage.prompt_tokens for call in result.calls if call.role == role) for role in result.usage
-    }
-    assert by_role == {role: usage.prompt_tokens for role, usage in result.usage.items()}
     assert all(call.wall_s > 0 and call.sent_bytes > 0 for call in result.calls)
 
     again = run(world, world.questions[0], vlm, cache)
     assert again.to_json() == result.to_json() and again.spent.calls == 0
     assert vlm.counters()["prompt_tokens"] == before["prompt_tokens"] + server["prompt_tokens"]
-    assert all(call.wall_s == 0 and not call.live for call in again.calls)
 
 
 def shape_of(request: Request) -> type:
@@ -152,28 +145,26 @@ def test_the_servers_grammar_enforces_every_schema(
     monkeypatch.setattr("atlaskit.models.client.preset_named", lambda name: Preset(no_forcing=is_unforced))
     vlm = VLM(vlm.base_url, vlm.name)  # it reads its preset once
     world = aw.world(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
-    calls: dict[tuple[str, ...], Request] = {}
-
-    class Recording(Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            variant = traversal if request.step == "step" else ""  # the traversal changes only a worker's actions
-            calls.setdefault((request.step, variant, shape_of(request).__name__, request.facts.question.kind), request)  # type: ignore[attr-defined]
-            return super().complete(request, **control)
-
     questions = {question.kind: question for question in world.questions}
+    calls: dict[tuple[str, ...], Request] = {}
     for question in questions.values():
         for traversal, depth in product(("dfs", "bfs"), ("auto", 0)):
-            options = {"k": 4, "cell": 32, "traversal": traversal, "max_depth": depth, "max_rounds": 2}
-            ask(world.drawn, question, vlm=Recording(world, 0.3), cache=Cache(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+            oracle = Counting(Oracle(world, 0.3))
+            options: Any = {"k": 4, "cell": 32, "traversal": traversal, "max_depth": depth, "max_rounds": 2}
+            ask(world.drawn, question, vlm=oracle, cache=Cache(tmp_path / "cache"), **options)
+            for request in oracle.requests:
+                variant = traversal if request.step == "step" else ""  # it changes only a worker's actions
+                calls.setdefault((request.step, variant, shape_of(request).__name__, question.kind), request)
     assert len(questions) == 5 and {step for step, *_ in calls} == {"task", "probe", "step", "review", "decision"}
     for key, request in calls.items():
         reply = vlm.complete(request, max_attempts=1)
         assert isinstance(reply.answer, shape_of(request)), key
 
 
-def test_the_commands_of_the_benchmark_page_run_in_their_order(vlm: VLM, in_tmp: Path, film: World) -> None:
+def test_the_commands_of_the_benchmark_page_run_in_their_order(vlm: VLM, in_tmp: Path, film_file: Path) -> None:
     """From packed archives to tables, cards and the page of results."""
-    run_page(in_tmp, Path(str(film.video.path)), f"{vlm.base_url} {vlm.name}", calls=6)
+    packed_dataset(in_tmp / "data" / "LongVideoBench", film_file)
+    run_page(in_tmp, f"{vlm.base_url} {vlm.name}", calls=6)
     assert "asked questions: 2" in (in_tmp / "figures" / "lvb.csv.txt").read_text()
     rows = tables.load(in_tmp / "figures" / "lvb.csv")
     assert len(rows) == 2 and rows["calls"].between(1, 6).all() and (rows["failure"] == "").all()
@@ -185,24 +176,3 @@ def test_the_error_of_a_failed_start_has_vllms_reason(tiny: Path) -> None:
     with pytest.raises(ServerError, match="max_model_len") as caught:
         serve(tiny, arguments=["--max-model-len", "99999999"]).start()
     assert "\n" not in str(caught.value) and "server.log" in str(caught.value)
-
-
-USER = """
-    from atlaskit.models.serving.server import serve
-    serve({model!r}).start()
-"""
-
-
-def test_the_server_ends_with_a_killed_user(tiny: Path) -> None:
-    """As when a kernel is restarted while the server loads and its engine already runs."""
-    code = textwrap.dedent(USER.format(model=str(tiny)))
-    user = subprocess.Popen([sys.executable, "-c", code])
-
-    def groups() -> list[int]:
-        return [engine for supervisor in children(user.pid) for engine in children(supervisor)]
-
-    wait_until(lambda: any(len(members(group)) >= 3 for group in groups()), 120)
-    (group,) = groups()
-    user.kill()
-    user.wait()
-    wait_until(lambda: not members(group), 120)

@@ -1,17 +1,14 @@
 """A real vLLM server with a tiny untrained Whisper: `/v1/audio/transcriptions` as it is."""
 
-from __future__ import annotations
-
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from server.tiny_families import make_families
 from support.speaking import WORDS, speaking_video
 
 import atlaskit as ak
 from atlaskit.models.protocol import Refused
-from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 
 pytestmark = pytest.mark.server
@@ -19,12 +16,10 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture(scope="module")
 def vlm(tmp_path_factory: pytest.TempPathFactory, small_and_offline: None) -> Iterator[ak.VLM]:
-    """The server of a Whisper of half a million random weights. Nothing is downloaded."""
-    folder = tmp_path_factory.mktemp("whisper")
-    model = folder / "tiny-whisper"
-    script = Path(__file__).with_name("tiny_whisper.py")
-    subprocess.run([install.interpreter(), script, model], check=True, capture_output=True)
-    with serve(model) as vlm:
+    """The server of a Whisper of half a million random weights."""
+    directory = tmp_path_factory.mktemp("whisper")
+    make_families(("tiny-whisper",), directory)
+    with serve(directory / "tiny-whisper") as vlm:
         yield vlm
 
 

@@ -18,6 +18,7 @@ from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.opening import open_video
 
 MEMORY_BYTES = 4 << 30
+SECONDS_A_FILE = 60
 
 
 def peak_mb() -> int:
@@ -56,6 +57,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     warnings.simplefilter("ignore")
     for line in sys.stdin:
+        faulthandler.dump_traceback_later(SECONDS_A_FILE, exit=True)
         task = json.loads(line)
         row = read(Path(task["file"]), task["times_s"])
         row["peak_mb"] = peak_mb()

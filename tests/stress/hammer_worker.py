@@ -1,8 +1,10 @@
 """Tasks for the processes of test_hammer: each opens the cache, most of them in several threads."""
 
 import hashlib
+import multiprocessing
 import os
 import random
+import sys
 import threading
 import time
 import traceback
@@ -11,18 +13,18 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from support.parallel import wait_until
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import CacheWarning
+from atlaskit.errors import CacheError, CacheWarning
 
 THREADS = 8
 LARGEST = 200_000
 WINDOW, KEYS_A_SECOND = 400, 25
 """Number of keys in use at a time, and how many of them new keys replace in a second."""
-OPERATIONS = {"get": 30, "put": 12, "remember": 30, "remember_all": 12, "put_json": 5, "get_json": 8, "stats": 1}
+OPERATIONS = {"get": 35, "put": 17, "remember": 35, "remember_all": 12, "stats": 1}
 """Relative frequencies of the operations; the names are methods of `Hammer`."""
-LARGEST_BATCH = 8
 PATIENCE_S = 30.0
 """Seconds after which a process that should have ended counts as hung."""
 
@@ -33,11 +35,6 @@ def value_of(key: str) -> bytes:
     share = int(name[:8], 16) / 2**32
     size = 0 if share < 0.05 else int(LARGEST * share**4)
     return (name.encode() * (size // len(name) + 1))[:size]
-
-
-def json_of(key: str) -> dict[str, Any]:
-    """Return the only JSON value of a key."""
-    return {"key": key, "numbers": list(range(len(value_of(key)) % 500))}
 
 
 @dataclass
@@ -51,15 +48,15 @@ class Report:
     """Keys that must be in the cache from now on."""
     faults: list[str] = field(default_factory=list)
     """Tracebacks."""
-    warned: list[str] = field(default_factory=list)
-    """Messages of the cache's warnings."""
 
 
 class Hammer:
     """The cache as one process opened it, and the random operations that its threads call."""
 
     def __init__(self, directory: Path, log: Path, began_s: float) -> None:
-        self.cache, self.began_s, self.report = Cache(directory), began_s, Report()
+        self.cache = Cache(directory)
+        self.began_s = began_s
+        self.report = Report()
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def run_until(self, until_s: float, seed: str) -> None:
@@ -80,7 +77,7 @@ class Hammer:
 
     def make(self, key: str, rng: random.Random) -> bytes:
         """Make a value, slowly, and log that it is made."""
-        os.write(self._log, f"{key} {os.getpid()} {time.monotonic()}\n".encode())  # one write, so that lines do not mix
+        os.write(self._log, f"{key} {os.getpid()}\n".encode())  # one write, so that lines do not mix
         time.sleep(rng.uniform(0.001, 0.008))
         return value_of(key)
 
@@ -89,7 +86,7 @@ class Hammer:
         key = self.draw(rng, rng.choice(["made", "put"]))
         was_stored = key in self.report.stored
         value = self.cache.get(key)
-        assert value == value_of(key) or (value is None and not was_stored), mismatch(key, value)
+        assert value == value_of(key) or (value is None and not was_stored), key
 
     def put(self, rng: random.Random) -> None:
         """Store a value that other threads may be storing or reading."""
@@ -99,41 +96,25 @@ class Hammer:
 
     def remember(self, rng: random.Random) -> None:
         """Remember a key that other threads need too."""
-        key, own = self.draw(rng, "made"), list[str]()
+        key = self.draw(rng, "made")
+        own = list[str]()
         was_cached = self.cache.get(key) is not None
 
         def make() -> bytes:
             own.append(key)
             return self.make(key, rng)
 
-        value = self.cache.remember(key, make)
-        assert value == value_of(key), mismatch(key, value)
+        assert self.cache.remember(key, make) == value_of(key), key
         self.report.waited += not was_cached and not own
         self.report.stored.add(key)
 
     def remember_all(self, rng: random.Random) -> None:
         """Remember several keys in random order, some of them twice."""
-        keys = [self.draw(rng, "made") for _ in range(rng.randint(1, LARGEST_BATCH))]
+        keys = [self.draw(rng, "made") for _ in range(rng.randint(1, 8))]
         keys += rng.choices(keys, k=rng.randint(0, 2))
-        values = self.cache.remember_all(
-            keys, lambda positions: [self.make(keys[position], rng) for position in positions]
-        )
-        for key, value in zip(keys, values, strict=True):
-            assert value == value_of(key), mismatch(key, value)
+        values = self.cache.remember_all(keys, lambda places: [self.make(keys[place], rng) for place in places])
+        assert values == [value_of(key) for key in keys], keys
         self.report.stored.update(keys)
-
-    def put_json(self, rng: random.Random) -> None:
-        """Store a JSON value."""
-        key = self.draw(rng, "json")
-        self.cache.put_json(key, json_of(key))
-        self.report.stored.add(key)
-
-    def get_json(self, rng: random.Random) -> None:
-        """Get a JSON value, which must exist if this process has stored it."""
-        key = self.draw(rng, "json")
-        was_stored = key in self.report.stored
-        value = self.cache.get_json(key)
-        assert value == json_of(key) or (value is None and not was_stored), f"{key} is {value!r:.80}"
 
     def stats(self, rng: random.Random) -> None:
         """Count all entries; none is damaged."""
@@ -141,20 +122,19 @@ class Hammer:
             assert counts["corrupt"] == 0, (kind, counts)
 
 
-def mismatch(key: str, value: bytes | None) -> str:
-    """Return a message about a wrong value."""
-    got = "nothing" if value is None else f"{len(value)} bytes, {value[:64]!r}"
-    return f"{key} is {len(value_of(key))} bytes, {value_of(key)[:64]!r}, but the cache returned {got}"
-
-
 def hammer(directory: Path, log: Path, number: int, processes: int, seconds: float) -> Report:
     """Use the cache from all threads for some seconds, once all processes have started."""
     warnings.simplefilter("error", CacheWarning)  # a damaged entry is a fault
     (log.parent / f"started{number}").touch()
-    wait_for(lambda: len(list(log.parent.glob("started*"))) == processes, 10 * PATIENCE_S)
+    wait_until(lambda: len(list(log.parent.glob("started*"))) == processes, 10 * PATIENCE_S)
     began_s = max(path.stat().st_mtime for path in log.parent.glob("started*")) - time.time() + time.monotonic()
-    hammer, until_s = Hammer(directory, log, began_s), time.monotonic() + seconds
-    run_in_threads([lambda thread=thread: hammer.run_until(until_s, f"{number} {thread}") for thread in range(THREADS)])
+    hammer = Hammer(directory, log, began_s)
+    until_s = time.monotonic() + seconds
+    threads = [threading.Thread(target=hammer.run_until, args=(until_s, f"{number} {n}")) for n in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return hammer.report
 
 
@@ -187,18 +167,52 @@ def is_usable(cache: Cache, name: str) -> bool:
     return (made, cache.get(f"put:1:{name}"), cache.get(f"made:1:{name}")) == (b"made", b"put", b"made")
 
 
-def wait_for(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    """Wait until a condition holds; fail after some seconds."""
-    until_s = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < until_s
-        time.sleep(0.002)
+def fork_beside_a_held_key(directory: Path) -> dict[str, str]:
+    """Fork while a thread holds a key; return how the children and the parent got on."""
+    cache = Cache(directory)
+    inside = threading.Event()
+    release = threading.Event()
+
+    def make() -> bytes:
+        inside.set()
+        release.wait(2 * PATIENCE_S)
+        return b"the parent's"
+
+    holder = threading.Thread(target=cache.remember, args=("view:1:held", make))
+    holder.start()
+    inside.wait()
+    try:
+        found = {
+            "another key": in_a_fork(lambda: is_usable(cache, "child")),
+            "the same key": in_a_fork(lambda: cache.remember("view:1:held", lambda: b"the child's") == b""),
+            "a cache of its own": in_a_fork(lambda: is_warned_and_usable(directory)),
+        }
+    finally:
+        release.set()
+        holder.join()
+    is_whole = cache.get("view:1:held") == b"the parent's" and is_usable(cache, "me")
+    return {**found, "the parent": "ok" if is_whole else "failed"}
 
 
-def run_in_threads(tasks: list[Callable[[], None]]) -> None:
-    """Run each task in a thread of its own; wait for all of them."""
-    threads = [threading.Thread(target=task) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def is_warned_and_usable(directory: Path) -> bool:
+    """Return whether a cache in the directory is one in memory, and says so."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CacheWarning)
+        return is_usable(Cache(directory), "child") and len(caught) == 1
+
+
+def in_a_fork(task: Callable[[], bool]) -> str:
+    """Run a task in a forked child; return "ok", "refused" (a CacheError), "failed" or "hung"."""
+
+    def run() -> None:
+        try:
+            sys.exit(0 if task() else 1)
+        except CacheError:
+            sys.exit(3)
+
+    child = multiprocessing.get_context("fork").Process(target=run)
+    child.start()
+    child.join(PATIENCE_S)
+    child.kill()
+    child.join()
+    return {0: "ok", 3: "refused", -9: "hung"}.get(child.exitcode or 0, "failed")

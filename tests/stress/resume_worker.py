@@ -1,16 +1,8 @@
-"""Server of test_resume: it runs each job in a forked child that the test may kill.
+"""Jobs of test_resume, each run in a process that the test may kill."""
 
-The server has imported everything, so that children start at once. It reads a job as a line of JSON
-and writes the process id of the child. At the next line it waits for the child and writes its exit
-code; until then no other process can get the same id.
-"""
-
-import json
 import os
 import random
-import sys
 import time
-import traceback
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +19,7 @@ from atlaskit.evaluation import tables
 from atlaskit.evaluation.tables import SHARD, shard
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
-from atlasworld import Oracle, World
+from atlasworld import Oracle
 
 WORKERS = 4
 SLOWEST_S = 0.008
@@ -54,12 +46,21 @@ class LoggedModel(Around):
         return reply
 
 
-def run_part(worlds: Benchmark, job: Mapping[str, Any]) -> None:
-    """Evaluate a shard of some worlds, or all of them, and write the table."""
-    cases, part = shard(worlds, *job["shard"]) if job["shard"] else (worlds, None)
+def run_job(job: Mapping[str, Any]) -> None:
+    """Do a job, and write its result at the end."""
+    warnings.simplefilter("error")  # a damaged entry in the cache fails the job
+    text = evaluated(job) if "shard" in job else answered(job)
+    Path(job["out"]).write_text(text)
+
+
+def evaluated(job: Mapping[str, Any]) -> str:
+    """Evaluate a shard of some worlds, or all of them; return the name of the table."""
+    worlds = [aw.world(seed, 120, questions=4, size=(128, 72)) for seed in (1, 2, 3, 4)]
+    cases = Benchmark("four", tuple(case for world in worlds for case in world.cases(drawn=True)))
+    cases, part = shard(cases, *job["shard"]) if job["shard"] else (cases, None)
     table = evaluate(
         cases,
-        vlm=lambda world: LoggedModel(Oracle(world, 0.3, 0.3), Path(job["log"])),
+        vlm=lambda world: LoggedModel(Oracle(world, 0.3, 0.3), job["log"]),
         cache=Cache(job["cache"]),
         progress=False,
         parallel=job["parallel"],
@@ -68,39 +69,21 @@ def run_part(worlds: Benchmark, job: Mapping[str, Any]) -> None:
     )
     table.attrs |= {SHARD: part} if part else {}
     tables.save(table, f"{job['out']}.csv")
-    Path(job["out"]).write_text(f"{job['out']}.csv")
+    return f"{job['out']}.csv"
 
 
-def run_job(world: World, job: Mapping[str, Any]) -> None:
-    """Answer the question of a job; at the end write the result."""
-    model = LoggedModel(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
-    settings = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
+def answered(job: Mapping[str, Any]) -> str:
+    """Answer the question of a job; return the result as JSON."""
+    world = aw.world(seed=5, duration_s=600, questions=16, size=(128, 72))
+    double = Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3)
     case = world.cases(drawn=True)[job["question"]]
-    result = ask(case.opened(), case.question, vlm=model, cache=Cache(job["cache"]), **settings)
-    Path(job["out"]).write_text(result.to_json())
-
-
-def serve(directory: str) -> None:
-    """Run jobs from standard input until it ends."""
-    short = [aw.world(seed, 120, questions=4, size=(128, 72), directory=directory) for seed in (1, 2, 3, 4)]
-    worlds = Benchmark("four", tuple(case for each in short for case in each.cases(drawn=True)))
-    world = aw.world(seed=5, duration_s=600, questions=16, size=(128, 72), directory=directory)
-    while line := sys.stdin.readline():
-        child = os.fork()
-        if child == 0:
-            try:
-                warnings.simplefilter("error")  # a damaged entry in the cache fails the job
-                job = json.loads(line)
-                run_part(worlds, job) if "shard" in job else run_job(world, job)
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(1)
-        print(child, flush=True)
-        sys.stdin.readline()
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1])
+    return ask(
+        case.opened(),
+        case.question,
+        vlm=LoggedModel(double, job["log"]),
+        cache=Cache(job["cache"]),
+        workers=WORKERS,
+        min_rounds=job["min_rounds"],
+        budget=Budget(calls=job["calls"]),
+        cell=64,
+    ).to_json()

@@ -29,12 +29,8 @@ def repeated(fragment: str, size: int) -> str:
 
 
 def processor_s(read: Callable[..., object], *args: object) -> float:
-    """Return the processor seconds to read or refuse something.
-
-    Python's collector also searches what other tests of this process have left, which may take
-    longer than the reading: all that is there before is set aside.
-    """
-    gc.freeze()
+    """Return the processor seconds to read or refuse something."""
+    gc.freeze()  # else the collector searches what other tests have left
     began_s = time.process_time()
     with suppress(ValueError, OverflowError, AtlasError, HttpFailure), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -55,17 +51,16 @@ def check_takes(most_s: float, read: Callable[..., object], *args: object) -> No
 def check_linear(read: Callable[[str], object], fragment: str, size: int, free_s: float = FREE_S) -> None:
     """Read a fragment over and over, up to a size and up to half of it soon after."""
     seconds: list[tuple[float, float]] = []
-    while not seconds or (is_long(*seconds[-1], free_s) and len(seconds) < TRIES):
+
+    def is_long(whole_s: float, half_s: float) -> bool:
+        return whole_s > MOST_TIMES * half_s + free_s
+
+    while not seconds or (is_long(*seconds[-1]) and len(seconds) < TRIES):
         whole_s = processor_s(read, repeated(fragment, size))
         if whole_s <= free_s:
             return
         seconds.append((whole_s, processor_s(read, repeated(fragment, size // 2))))
-    assert not is_long(*seconds[-1], free_s), (fragment, seconds)
-
-
-def is_long(whole_s: float, half_s: float, free_s: float) -> bool:
-    """Return whether a text took much more than twice as long as half of it."""
-    return whole_s > MOST_TIMES * half_s + free_s
+    assert not is_long(*seconds[-1]), (fragment, seconds)
 
 
 def literals(*modules: str, only_patterns: bool = False) -> set[str]:

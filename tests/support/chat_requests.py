@@ -1,7 +1,5 @@
 """What the body of a request contains, as a server sees it."""
 
-from __future__ import annotations
-
 import email.parser
 import email.policy
 import hashlib

@@ -20,7 +20,7 @@ class ConstantModel:
         self.choice, self.name, self.parameters = choice, "always the same", dict[str, Any]()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        span = dict(zip(("start_s", "end_s"), INTERVAL, strict=True))
+        span = {"start_s": INTERVAL[0], "end_s": INTERVAL[1]}
         n_choices = len(request.facts.question.choices)  # type: ignore[attr-defined]
         forms: list[dict[str, Any]] = [
             {"weighed": [{"choice": n} for n in range(n_choices)], "answer": self.choice},
@@ -43,14 +43,17 @@ def put(clip: Path, *targets: Path) -> None:
         shutil.copy(clip, target)
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, ensure_ascii=False))
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
 
 
 def lvbench_question(number: int, **changes: Any) -> dict[str, Any]:
@@ -92,20 +95,18 @@ def mlvu_row(number: int, kind: str = "plotQA", **changes: Any) -> dict[str, Any
     }
 
 
-MLVU_FILES = {"1_plotQA": "plotQA", "2_needle": "findNeedle", "4_count": "count"}
-OPEN_FILES = {"8_sub_scene": "subPlot", "9_summary": "summary"}
-
-
 def make_mlvu(home: Path, clip: Path) -> None:
-    for file, kind in MLVU_FILES.items():
-        rows = [mlvu_row(number, kind) for number in range(3)]
-        write_json(home / "MLVU" / "json" / f"{file}.json", rows)
-        put(clip, *(home / "MLVU" / "video" / file / row["video"] for row in rows))
-    for file, kind in OPEN_FILES.items():
+    files = {
+        file: [mlvu_row(number, kind) for number in range(3)]
+        for file, kind in {"1_plotQA": "plotQA", "2_needle": "findNeedle", "4_count": "count"}.items()
+    }
+    for file, kind in {"8_sub_scene": "subPlot", "9_summary": "summary"}.items():
         row = mlvu_row(0, kind, answer="A dog runs. Then a cat sleeps.", scoring_points=["a dog"])
         del row["candidates"]
-        write_json(home / "MLVU" / "json" / f"{file}.json", [row])
-        put(clip, home / "MLVU" / "video" / file / row["video"])
+        files[file] = [row]
+    for file, rows in files.items():
+        write_json(home / "MLVU" / "json" / f"{file}.json", rows)
+        put(clip, *(home / "MLVU" / "video" / file / row["video"] for row in rows))
 
 
 def egoschema_row(number: int, **changes: Any) -> dict[str, Any]:
@@ -173,10 +174,7 @@ def make_videomme_v2(home: Path, clip: Path) -> None:
     rows = [videomme_v2_row(group, place) for group in range(1, 4) for place in range(1, 5)]
     write_json(home / "test.json", rows)
     put(clip, *(home / "data" / f"{group:03d}.mp4" for group in range(1, 4)))
-    words = [
-        {"text": word, "start_time": number / 2, "end_time": number / 2 + 0.4} for number, word in enumerate("abc")
-    ]
-    (home / "subtitle").mkdir()
+    words = [{"text": word, "start_time": n / 2, "end_time": n / 2 + 0.4} for n, word in enumerate("abc")]
     write_lines(home / "subtitle" / "001.jsonl", words)
 
 
@@ -208,14 +206,11 @@ def make_videomme(home: Path, clip: Path) -> None:
     put(clip, home / "data" / "fFjv93ACGo0.mp4", home / "data" / "fFjv93ACGo1.mp4")
 
 
-CORPORA = ("LVBench", "MLVU", "VideoMME")
-
-
 def extremewhen_row(number: int, **changes: Any) -> dict[str, Any]:
     return {
         "qid": f"q{number}",
         "video_id": f"v{number % 3}",
-        "source_corpus": CORPORA[number % 3],
+        "source_corpus": ("LVBench", "MLVU", "VideoMME")[number % 3],
         "question": f"When does it happen for the time {number}?",
         "correct_interval": [10.0 * number, 10.0 * number + 5.5],
         "video_duration_s": 119.9,
@@ -276,7 +271,6 @@ def make_cgbench(home: Path, clip: Path) -> None:
 
 
 def qvhighlights_row(number: int, **changes: Any) -> dict[str, Any]:
-    windows = [[10, 16], [2, 4]][: 1 + number % 2]
     return {
         "qid": 9000 + number,
         "query": f"A chef bakes bread {number}.",
@@ -284,7 +278,7 @@ def qvhighlights_row(number: int, **changes: Any) -> dict[str, Any]:
         "vid": f"NUsG9BgSes0_{number % 2}10.0_360.0",
         "relevant_clip_ids": [5, 6, 7],
         "saliency_scores": [[4, 1, 1], [4, 1, 1], [4, 2, 1]],
-        "relevant_windows": windows,
+        "relevant_windows": [[10, 16], [2, 4]][: 1 + number % 2],
         **changes,
     }
 
@@ -308,23 +302,11 @@ def charades_row(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def make_charades(home: Path, clip: Path) -> None:
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "charades_sta_test.txt").write_text("\n".join([*CHARADES_LINES, "IFO8C 1 3##a person eats."]) + "\n")
+    write_text(home / "charades_sta_test.txt", "\n".join([*CHARADES_LINES, "IFO8C 1 3##a person eats."]) + "\n")
     put(clip, *(home / "Charades_v1_480" / f"{name}.mp4" for name in ("3MSZA", "IFO8C")))
 
 
 LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
-    "longvideobench": make_longvideobench,
-    "videomme": make_videomme,
-    "videomme_v2": make_videomme_v2,
-    "lvbench": make_lvbench,
-    "mlvu": make_mlvu,
-    "egoschema": make_egoschema,
-    "longtimescope": make_longtimescope,
-    "extremewhen": make_extremewhen,
-    "comet": make_comet,
-    "cgbench": make_cgbench,
-    "qvhighlights": make_qvhighlights,
-    "charades": make_charades,
+    name.removeprefix("make_"): make for name, make in dict(globals()).items() if name.startswith("make_")
 }
 """What writes the folder of each dataset of the registry, with all its videos."""

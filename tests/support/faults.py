@@ -4,8 +4,6 @@ A `Fault` answers one HTTP request, usually badly. A `Draw` chooses a fault at r
 request's body.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -39,17 +37,10 @@ def fitting_answer(body: dict[str, Any]) -> str:
 
 def completion(text: str, **message: Any) -> dict[str, Any]:
     """Return a chat completion with this text, and more fields of its message."""
-    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "loop",
-        "choices": [
-            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}
-        ],
-        "usage": {**usage, "prompt_tokens_details": {"cached_tokens": 64, "multimodal_tokens": {"image": 40}}},
-    }
+    usage: dict[str, Any] = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    usage["prompt_tokens_details"] = {"cached_tokens": 64, "multimodal_tokens": {"image": 40}}
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}
+    return {"id": "1", "object": "chat.completion", "created": 0, "model": "loop", "choices": [choice], "usage": usage}
 
 
 def random_answer(body: dict[str, Any], rng: random.Random) -> str:
@@ -65,12 +56,9 @@ def random_answer(body: dict[str, Any], rng: random.Random) -> str:
 def random_completion(body: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """Return a chat completion with a random answer that fits, at a random cost."""
     prompt = rng.randrange(200, 1500)
-    usage = {"prompt_tokens": prompt, "completion_tokens": rng.randrange(1, 100)}
-    return {
-        **completion(random_answer(body, rng)),
-        "model": body["model"],
-        "usage": {**usage, "prompt_tokens_details": {"cached_tokens": prompt // 2}},
-    }
+    usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": rng.randrange(1, 100)}
+    usage["prompt_tokens_details"] = {"cached_tokens": prompt // 2}
+    return {**completion(random_answer(body, rng)), "model": body["model"], "usage": usage}
 
 
 def send_bytes(handler: BaseHTTPRequestHandler, status: int, data: bytes, **headers: str) -> None:
@@ -167,7 +155,8 @@ dripping = without_end(CHUNKED, b"1\r\n \r\n", 0.01)
 
 def half_a_body(body: dict[str, Any], rng: random.Random) -> Fault:
     """Send less than the Content-Length, then close the connection or leave it open."""
-    data, is_closed = json.dumps(random_completion(body, rng)).encode(), rng.random() < 0.5
+    data = json.dumps(random_completion(body, rng)).encode()
+    is_closed = rng.random() < 0.5
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True
@@ -187,11 +176,8 @@ def overloaded(body: dict[str, Any], rng: random.Random) -> Fault:
 
 def misfitting(body: dict[str, Any], rng: random.Random) -> Fault:
     """Answer with JSON that does not fit the schema."""
-    odd = ["{}", "[]", "null", "7", "1e999", '"yes"', '{"hello": "world"}', "[" * 3000]
-    wrong_types = re.sub(
-        r'"(reasoning|thought|search_task)": "', r'"\1": -1, "\1 \\n of old": "', random_answer(body, rng)
-    )
-    return saying(rng.choice([*odd, wrong_types]))
+    wrong = re.sub(r'"(reasoning|thought|search_task)": "', r'"\1": -1, "\1 \\n of old": "', random_answer(body, rng))
+    return saying(rng.choice(["{}", "[]", "null", "7", "1e999", '"yes"', '{"hello": "world"}', "[" * 3000, wrong]))
 
 
 def invisible_cell(body: dict[str, Any], rng: random.Random) -> Fault:
@@ -210,8 +196,7 @@ def odd_usage(body: dict[str, Any], rng: random.Random) -> Fault:
 
 def forgetful(body: dict[str, Any], rng: random.Random) -> Fault:
     """Reject a request that names an image without its bytes."""
-    page = random_completion(body, rng)
-    return failing(400) if names_images(body) else sending(page)
+    return failing(400) if names_images(body) else sending(random_completion(body, rng))
 
 
 def always(fault: Fault) -> Draw:

@@ -45,20 +45,14 @@ def check_grounded(result: Result) -> None:
 
 
 def is_scanned(event: Event, k: int) -> bool:
-    """Return whether frames of a context scan were named, which may lie beside the view.
-
-    Their numbers come after those of the grid's cells.
-    """
+    """Return whether frames of a context scan were named: their numbers follow the cells'."""
     return isinstance(event, Step) and event.action is not None and max(event.action.cells, default=0) >= k**2
 
 
 def check_books(result: Result, budget: Budget, workers: int = 4) -> None:
     """Check promise 10: the usage is the sum of the events', and within the budget.
 
-    Args:
-        result: The result.
-        budget: Its budget.
-        workers: Maximum number of calls in flight, which may exceed the budget.
+    The calls in flight, one a worker, may exceed it.
     """
     costs = [event.usage for event in result.trace if isinstance(event, Call | Failure)]
     largest = max((cost.tokens for cost in costs), default=0)
@@ -113,10 +107,8 @@ def check_memory(result: Result) -> None:
     sorties = {(e.round, worker): each for e in result.trace.of("assign") for worker, each in enumerate(e.sorties)}
     searched = dict[tuple[int, int], DeadZones]()
     for event in result.trace.of("step"):
-        place, grid = (
-            (event.round, event.worker),
-            Grid(start_s, end_s, settings["k"], event.view.path, event.view.shift),
-        )
+        place = (event.round, event.worker)
+        grid = Grid(start_s, end_s, settings["k"], event.view.path, event.view.shift)
         if event.depth > len(sorties[place].path) or not rules.can_open(grid):
             searched[place] = searched.get(place, DeadZones()).add(*event.interval_s)
     everything = DeadZones().add_all(span for zones in searched.values() for span in zones.intervals)

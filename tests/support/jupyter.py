@@ -5,16 +5,11 @@
         book = notebooks("import atlaskit as ak", "ak.widgets.GridExplorer(video)")
         book.output(1).get_by_role("button", name="back").click()
 
-The server has its own folders, port and token, and does not check for news or updates. The browser
-blocks each request of a page to another machine and records it (`Tab.strangers`); it also records
-the errors in the page's console (`Tab.errors`). After each test both must be empty. Chromium is
-Debian's, since Playwright's own would have to be downloaded.
-
-Loading JupyterLab's page takes ten seconds of CPU time, and starting a kernel two. All tests
-therefore share one tab and one kernel; closing a notebook removes everything it left in them.
+The browser blocks each request of a page to another machine and records it (`Tab.strangers`); it
+also records the errors in the page's console (`Tab.errors`). After each test both must be empty.
+Loading JupyterLab takes ten seconds of CPU time: all tests share a tab and a kernel, and closing
+a notebook removes everything it left in them.
 """
-
-from __future__ import annotations
 
 import contextlib
 import io
@@ -22,7 +17,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -38,6 +32,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Route, expect, sync_playwright
 
 from atlaskit.models.serving import supervisor
+from atlaskit.models.serving.process import free_port
 from support.notebooks import write_notebook
 
 ROOT = Path(__file__).parents[2]
@@ -46,11 +41,11 @@ TIMEOUT_S = 180
 """Seconds that a test waits for JupyterLab or a page; long, since the machine may be busy."""
 expect.set_options(timeout=TIMEOUT_S * 1000)
 SIZE = {"width": 1280, "height": 1600}
-IGNORED_ERRORS = {
-    "debugger": "Could not restore the debugger state",  # while a kernel or a tab closes
-    "model not found": "widget model not found",  # for a widget whose kernel has ended
-}
-"""Messages of JupyterLab's console that report no fault: a name, and a part of the message."""
+IGNORED_ERRORS = (
+    "Could not restore the debugger state",  # while a kernel or a tab closes
+    "widget model not found",  # for a widget whose kernel has ended
+)
+"""Parts of messages of JupyterLab's console that report no fault."""
 SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     "docmanager-extension/plugin": {"autosave": False},
@@ -69,13 +64,12 @@ Notebooks = Callable[..., "Book"]
 
 
 class Lab:
-    """A JupyterLab server on a folder.
-
-    It stops on `close`, and also when this process ends in any way.
-    """
+    """A JupyterLab server on a folder. It also stops when this process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.token, self.port = folder / "notebooks", secrets.token_hex(16), _free_port()
+        self.folder = folder / "notebooks"
+        self.token = secrets.token_hex(16)
+        self.port = free_port()
         home = folder / "home"
         self.folder.mkdir()
         for name, values in SETTINGS.items():
@@ -139,25 +133,19 @@ class Lab:
 
 
 class Tab:
-    """A browser tab with JupyterLab, in which tests open and close notebooks.
-
-    Attributes:
-        errors: Errors in the console of the page since the last check.
-        strangers: Requests to other machines since the last check; all of them were blocked.
-    """
+    """A browser tab with JupyterLab, in which tests open and close notebooks."""
 
     def __init__(self, browser: Browser, lab: Lab) -> None:
         self.lab = lab
         self.errors: list[str] = []
         self.strangers: list[str] = []
-        self.kernel: str | None = None
-        """Id of the kernel that all notebooks share; None before the first notebook."""
+        self.kernel: str | None = None  # the id of the one that all notebooks share, once there is one
         self.context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
         self.context.set_default_timeout(TIMEOUT_S * 1000)
         self.context.route("**/*", self._block_other_hosts)
         self.page = self.context.new_page()
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self._add_error(str(error)))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(self.lab.address())
         self.page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)")
 
@@ -168,12 +156,8 @@ class Tab:
         return route.abort()
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
-            self._add_error(f"{message.text} ({message.location.get('url', '')})")
-
-    def _add_error(self, message: str) -> None:
-        if not any(part in message for part in IGNORED_ERRORS.values()):
-            self.errors.append(message)
+        if message.type == "error" and not any(part in message.text for part in IGNORED_ERRORS):
+            self.errors.append(f"{message.text} ({message.location.get('url', '')})")
 
     def take_faults(self) -> list[str]:
         """Return the errors and blocked requests since the last call, and clear them."""
@@ -181,10 +165,6 @@ class Tab:
         self.errors.clear()
         self.strangers.clear()
         return faults
-
-    def close(self) -> None:
-        """Close the tab; the kernel runs until the server stops."""
-        self.context.close()
 
 
 class Book:
@@ -206,12 +186,6 @@ class Book:
             }""",
             [self.path.name, self.tab.kernel],
         )
-        self._wait_until_ready()
-        self.tab.kernel = self.page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"
-        )
-
-    def _wait_until_ready(self) -> None:
         self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for()
         self.page.wait_for_function(
             """(path) => {
@@ -221,17 +195,16 @@ class Book:
             arg=self.path.name,
         )
         self.idle()
+        self.tab.kernel = self.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"
+        )
 
     def command(self, name: str) -> None:
         """Run a command of JupyterLab, as its menus do, and wait until it finishes."""
         self.page.evaluate("async (name) => { await window.jupyterapp.commands.execute(name); }", name)
 
     def run(self) -> None:
-        """Run all cells and wait until the kernel is idle.
-
-        Raises:
-            AssertionError: If a cell fails.
-        """
+        """Run all cells and wait until the kernel is idle; fail if a cell does."""
         self.command("notebook:run-all-cells")
         self.idle()
         outputs = [output for cell in self.cells() for output in cell.get("outputs", [])]
@@ -290,9 +263,8 @@ def shot(element: Locator) -> Image.Image:
 def difference(screenshot: Image.Image, expected: Image.Image) -> float:
     """Return the mean absolute difference of two images of the same shape, from 0 to 255.
 
-    The larger image is scaled to the size of the smaller one. Tests can therefore compare a
-    screenshot with atlaskit's own rendering, and need no stored images, which depend on fonts. An
-    element that does not begin at a whole pixel has a screenshot that is a pixel larger: it is cut.
+    The larger one is scaled. A screenshot of an element that does not begin at a whole pixel is a
+    pixel larger: it is cut.
     """
     extra = [mine - others for mine, others in zip(screenshot.size, expected.size, strict=True)]
     if max(extra) == 1 and min(extra) >= 0:
@@ -302,12 +274,6 @@ def difference(screenshot: Image.Image, expected: Image.Image) -> float:
     size = min(screenshot.size, expected.size)
     first, second = (np.asarray(image.convert("RGB").resize(size), float) for image in (screenshot, expected))
     return float(np.abs(first - second).mean())
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
@@ -336,15 +302,12 @@ def tab(lab: Lab, browser: Browser) -> Iterator[Tab]:
     """The tab and kernel that all notebooks share."""
     tab = Tab(browser, lab)
     yield tab
-    tab.close()
+    tab.context.close()
 
 
 @pytest.fixture
 def notebooks(tab: Tab) -> Iterator[Notebooks]:
-    """A function that writes a notebook of some cells, opens it in JupyterLab and runs it.
-
-    An error in the page, or a request to another machine, fails the test.
-    """
+    """A function that writes a notebook of some cells, opens it in JupyterLab and runs it."""
     books: list[Book] = []
 
     def open_notebook(*sources: str) -> Book:

@@ -1,12 +1,9 @@
 """A real HTTP server on the loopback address with enough of OpenAI's API for tests.
 
-It answers requests for chat completions by what fits, or as a test tells it to (`Loop.answer`).
-
-It plays the faults of a list in order (`Loop.faults`), or random ones by a `FaultPlan`, each at an
+It answers requests for chat completions by what fits, or as a test tells it to (`Loop.answer`). It
+plays the faults of a list in order (`Loop.faults`), or random ones by a `FaultPlan`, each at an
 address of its own.
 """
-
-from __future__ import annotations
 
 import json
 import random
@@ -102,8 +99,6 @@ class Loop:
     """Headers of the requests, and the "path" of each."""
     models: list[dict[str, Any]] = field(default_factory=list)
     """Its list of models; empty for the one model "loop"."""
-    owner: str = "vllm"
-    """The owner of its model, in the list of models."""
     counters: str = ""
     """Its page of counters; empty for none."""
     list_faults: list[Fault] = field(default_factory=list)
@@ -112,7 +107,6 @@ class Loop:
     """Fault plans by the first folder of the address."""
     outlasted: int = 0
     """How many clients waited a fault of `faults` out."""
-    connections: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -159,16 +153,11 @@ def loopback() -> Iterator[Loop]:
         def log_message(self, *args: Any) -> None:
             pass
 
-        def setup(self) -> None:
-            super().setup()
-            with loop.lock:
-                loop.connections += 1
-
         def do_GET(self) -> None:  # http.server prescribes the name
             if self.path.endswith("/metrics"):
                 send_bytes(self, 200 if loop.counters else 404, loop.counters.encode())
                 return
-            page = {"object": "list", "data": loop.models or [{"id": "loop", "owned_by": loop.owner}]}
+            page = {"object": "list", "data": loop.models or [{"id": "loop", "owned_by": "vllm"}]}
             self.play(loop.list_faults.pop(0) if loop.list_faults else sending(page))
 
         def do_POST(self) -> None:

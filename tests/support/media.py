@@ -1,7 +1,5 @@
 """Small media files, encoded on the spot; each frame shows its index in machine-readable blocks."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -54,11 +52,7 @@ def _block(block: int, size: tuple[int, int]) -> tuple[int, int, int, int]:
 
 @contextmanager
 def usual_priority() -> Iterator[None]:
-    """Restore this thread's scheduling priority on exit.
-
-    As root, SVT-AV1 raises its caller, and every process started later from there, to real-time
-    priority: a browser in a busy loop then blocks the whole machine.
-    """
+    """Restore this thread's priority on exit: as root, SVT-AV1 raises its caller to real-time."""
     if not hasattr(os, "sched_setscheduler"):  # not Linux
         yield
         return
@@ -120,11 +114,9 @@ def make_video(
 
 
 def _add_cover(container: av.container.OutputContainer) -> av.Packet:
-    from av.stream import Disposition
-
     stream = container.add_stream("mjpeg", rate=1)
     stream.width, stream.height, stream.pix_fmt = 64, 64, "yuvj420p"
-    stream.disposition = Disposition.attached_pic
+    stream.disposition = av.stream.Disposition.attached_pic
     frame = av.VideoFrame.from_ndarray(np.full((64, 64, 3), 90, np.uint8), format="rgb24")
     (packet,) = [*stream.encode(frame), *stream.encode()]
     return packet
@@ -163,10 +155,7 @@ def make_sound_file(path: Path) -> Path:
 
 
 def cut_video(whole: Path, path: Path, at_s: float, from_s: float) -> Path:
-    """Copy the packets from `from_s` on, as `ffmpeg -ss … -c copy` does.
-
-    Frames before `at_s` are decoded and not shown.
-    """
+    """Copy the packets from `from_s` on, as `ffmpeg -ss … -c copy` does; show those from `at_s`."""
     with av.open(str(whole)) as source, av.open(str(path), "w") as target:
         stream = source.streams.video[0]
         copy = target.add_stream_from_template(stream)
@@ -182,7 +171,7 @@ def played_frames(path: Path) -> list[tuple[float, int, np.ndarray]]:
     """Play a file from its start; return each frame's second, its index and its pixels."""
     with open_media(path, {}) as container:
         stream = max(container.streams.video, key=lambda stream: stream.codec_context.width)
-        frames = [frame for frame in _decoded(container, stream) if frame.pts is not None]
+        frames = [frame for frame in decoded(container, stream) if frame.pts is not None]
         start, tick = min((frame.pts for frame in frames), default=0), stream.time_base
         times = [float((frame.pts - start) * tick) for frame in frames]
         times.sort()  # AVI gives decoding times; the decoder returns frames in presentation order
@@ -197,14 +186,21 @@ def _rgb(frame: av.VideoFrame) -> np.ndarray:
         return np.zeros((frame.height, frame.width, 3), np.uint8)
 
 
-def _decoded(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
+def decoded(container: av.container.InputContainer, stream: av.VideoStream) -> Iterator[av.VideoFrame]:
     """Yield all frames; continue after damage, as players do."""
     packets = container.demux(stream)
+    asked_again = 0
     while True:
         try:
             packet = next(packets)
         except StopIteration:
             return
+        except BlockingIOError:  # of bytes that are no packets, FFmpeg says to try again
+            asked_again += 1
+            if asked_again > 100:
+                return
+            packets = container.demux(stream)
+            continue
         except (av.FFmpegError, OSError, ValueError):
             packet = None
         with suppress(av.FFmpegError, OSError, ValueError):

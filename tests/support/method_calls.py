@@ -1,7 +1,5 @@
 """A call of each kind that the methods make, on fixed input."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -29,9 +27,6 @@ from atlaskit.video.subtitles import Line
 from atlasworld import Oracle
 from support.model_doubles import Counting
 from support.stand_ins import Flat
-
-CONTROLLERS = ("dvd", "videoarm", "worldmm")
-"""The methods in which a controller takes turns."""
 
 
 def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
@@ -72,7 +67,7 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
     yield "SummaryCall", SummaryCall((0.0, 16.0), rows)
     yield "FactsCall", FactsCall(rows)
     yield "ConsolidateCall", ConsolidateCall(("The dog is brown.",), ("The dog is old.", "It snows."))
-    for method in CONTROLLERS:
+    for method in ("dvd", "videoarm", "worldmm"):
         call = first_turn(method)
         finish = {"thought": "Enough.", "action": {"action": "finish"}}
         later = Turn(finish, Outcome("Clips 0–1: A dog.", (first,))), Turn(finish, Outcome("Nothing.", (second,)))

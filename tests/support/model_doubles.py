@@ -24,11 +24,7 @@ from atlaskit.models.protocol import (
 
 
 def draw_key(model: Model, request: Request) -> str:
-    """Return the seed of a double's random answer to a request: a hash of its whole content.
-
-    It is not the cache key of the reply. Tests depend on what the doubles answer, and the answers
-    must stay the same when cache keys change.
-    """
+    """Return the seed of a double's answer: a hash of the request, whatever cache keys are."""
     return recipe_key(
         "reply",
         3,
@@ -137,11 +133,7 @@ class Slow(Around):
 
 
 class Flaky(Around):
-    """A model that fails on a random share of its calls, the same for the same request.
-
-    Attributes:
-        failed: How many calls failed.
-    """
+    """A model that fails on a random share of its calls, the same for the same request."""
 
     def __init__(self, model: Model, rate: float, seed: int = 0, steps: tuple[str, ...] = ("step",)) -> None:
         super().__init__(model)
@@ -183,10 +175,7 @@ class Counting(Around):
 
 
 class Failing(Counting):
-    """A model some of whose calls fail.
-
-    `error` gives the error of a call, or None, by the request and its number among its step's.
-    """
+    """A model some of whose calls fail: `error` tells by the request and its number in its step."""
 
     def __init__(self, model: Model, error: Callable[[Request, int], Exception | None]) -> None:
         super().__init__(model)
@@ -216,11 +205,7 @@ def names_nothing(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 class Overruled(Around):
-    """A model whose answers are changed.
-
-    `by` maps a step to a function of the request and the model's answer, which returns the answer
-    to give instead.
-    """
+    """A model whose answers are changed: `by` maps a step to a function of request and answer."""
 
     def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
         super().__init__(model)

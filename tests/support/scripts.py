@@ -10,8 +10,6 @@ V8 alone: most scripts make elements, and the browser tests need it anyway. An u
 page fails the test. `MODEL` is a kernel for a script that has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

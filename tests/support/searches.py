@@ -1,4 +1,4 @@
-"""Searches of AtlasWorlds, for tests."""
+"""Searches of AtlasWorlds."""
 
 from collections import Counter
 from typing import Any

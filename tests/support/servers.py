@@ -1,7 +1,5 @@
 """Processes of servers, and model folders of the stand-in for vLLM (`support.stub_vllm`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -50,10 +48,8 @@ def wait_until_gone(model: Path) -> None:
 
 def children(pid: int) -> list[int]:
     """Return the ids of a process's children."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []
 
 
 def members(group: int) -> list[int]:

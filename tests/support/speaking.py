@@ -1,7 +1,5 @@
 """Videos that speak in tones, a tone for each word, and a server's answer that hears them."""
 
-from __future__ import annotations
-
 import io
 import time
 import wave
@@ -80,7 +78,6 @@ class SpokenTrack:
     disposition: str = ""
     """FFmpeg's name of how the track is marked, such as "default" or "comment"."""
     starts_at_s: float = 0.0
-    """The container's time at which it starts; words count from there."""
     gaps: Sequence[tuple[float, float]] = ()
     """Intervals of seconds whose packets are missing."""
 
@@ -123,19 +120,12 @@ def many_voiced_video(
 
 
 def speaking_video(
-    path: Path,
-    spoken: Sequence[tuple[float, str]],
-    seconds: float,
-    *,
-    picture_from_s: float = 0.0,
-    fps: int = 5,
-    codec: str = "pcm_s16le",
-    starts_at_s: float = 0.0,
+    path: Path, spoken: Sequence[tuple[float, str]], seconds: float, *, starts_at_s: float = 0.0, **more: Any
 ) -> Path:
     """Make a video with sound in which words are spoken; its picture may start later."""
     track = SpokenTrack(spoken, starts_at_s=starts_at_s)
-    when = {"picture_from_s": picture_from_s, "starts_at_s": starts_at_s}
-    return many_voiced_video(path, [track], seconds, codec=codec, rate=RATE, layout="mono", fps=fps, **when)
+    plain: dict[str, Any] = {"codec": "pcm_s16le", "rate": RATE, "layout": "mono"}
+    return many_voiced_video(path, [track], seconds, starts_at_s=starts_at_s, **{**plain, **more})
 
 
 def _sound_packets(

@@ -42,16 +42,12 @@ CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 
 
 class Flat(Video):
-    """A video of one colour; frames in the half-open interval `broken` cannot be decoded.
-
-    Attributes:
-        asked: Number of frames requested so far.
-    """
+    """A video of one colour; frames in the half-open interval `broken` cannot be decoded."""
 
     def __init__(self, size: tuple[int, int] = (320, 180), broken: tuple[float, float] = (0, 0)) -> None:
         self.name, self.duration_s, self.fps, self.size = "flat", 16.0, 25.0, size
         self.fingerprint, self.subtitles, self.broken = f"flat-{size}-{broken}", Subtitles(), broken
-        self.asked = 0
+        self.asked = 0  # frames so far
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         self.asked += len(times_s)
@@ -113,11 +109,7 @@ class Page(HTMLParser):
 
 
 def checked_html(value: Any) -> Page:
-    """Return the HTML that a notebook displays for a value, after checks that any such HTML passes.
-
-    It is small and well-formed, has only known elements and attributes, loads nothing, sets no
-    colours, shows no formula, and all its text is printable.
-    """
+    """Return the HTML that a notebook displays for a value, after checks that any such passes."""
     html = value._repr_html_()
     assert len(html.encode("utf-8")) < 400_000
     page = Page(html)
@@ -143,10 +135,10 @@ def checked_html(value: Any) -> Page:
 class HostileVideo(Flat):
     """A video with hostile texts as its name and subtitles."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = ALL_HOSTILE, fingerprint: str = HOSTILE[0], texts: Sequence[str] = HOSTILE) -> None:
         super().__init__()
-        self.name, self.fingerprint = ALL_HOSTILE, HOSTILE[0]
-        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(HOSTILE)))
+        self.name, self.fingerprint = name, fingerprint
+        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(texts)))
 
 
 class MissingVideo(Flat):
@@ -160,14 +152,12 @@ def run(video: Video, model: Model, cache: Cache, question: Question = CHOICE, *
     return ask(video, question, vlm=model, cache=cache, **{"cell": 32, "k": 4, **options})
 
 
-class ScriptedAttackVideo(Flat):
+class ScriptedAttackVideo(HostileVideo):
     """A video whose name and subtitle lines are code that a browser might run."""
 
     def __init__(self) -> None:
-        super().__init__()
-        texts = (ATTACK, *HOSTILE[:-1])  # a lone surrogate is invalid text, which no request may contain
-        self.name = self.fingerprint = ATTACK
-        self.subtitles = Subtitles(tuple(Line(float(n), n + 1.0, text) for n, text in enumerate(texts)))
+        # A lone surrogate is invalid text, which no request may contain.
+        super().__init__(ATTACK, ATTACK, (ATTACK, *HOSTILE[:-1]))
 
 
 def strings(value: Any) -> list[str]:

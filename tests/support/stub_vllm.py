@@ -6,8 +6,6 @@ the ids of both processes to `.pids` in that folder. Its counters say that a req
 there is a file `.open` in the folder, and each reading of them adds a character to `.readings`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -53,14 +51,11 @@ def main(arguments: list[str]) -> None:
                     readings.write(".")
                 counts = {"num_requests_running": (folder / ".open").exists(), "request_success_total": len(finished)}
                 page = "".join(f'vllm:{name}{{engine="0"}} {float(count)}\n' for name, count in counts.items())
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(page.encode())
-                return
-            models = f'{{"data":[{{"id":"{flags["--served-model-name"]}","owned_by":"vllm"}}]}}'
+            else:
+                page = json.dumps({"data": [{"id": flags["--served-model-name"], "owned_by": "vllm"}]})
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(models.encode())
+            self.wfile.write(page.encode())
             if folder.name == "mortal" and self.path == "/v1/models":
                 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
 

@@ -9,19 +9,17 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from support.media import cut_video, make_video
 
 T = TypeVar("T")
 SMALL = (160, 90)
-ODD = (161, 91)
-TALLER = (160, 96)
 FRAMES, FPS, GOP = 85, 25, 25
 
 ENCODERS: dict[str, tuple[str, dict[str, str]]] = {
@@ -40,14 +38,57 @@ CONTAINERS = {
     "AV1": ("mp4", "mkv", "webm"),
     "MPEG-4": ("mp4", "mov", "mkv", "avi", "ts"),
 }
-WITH_SAMPLE_TABLE = ("mp4", "mov")
-"""Containers with a sample table, edit lists and a display matrix."""
-OPEN_GOP = ("H.264", "HEVC")
 REORDERED = ("H.264", "HEVC", "MPEG-4")
 
 
-@dataclass(frozen=True)
-class Row:
+class Trait(NamedTuple):
+    """How some files differ from others: settings of `make_video`, and where it is possible."""
+
+    settings: dict[str, Any]
+    codecs: tuple[str, ...] = tuple(ENCODERS)
+    containers: tuple[str, ...] = ("mp4", "mov", "mkv", "webm", "ts", "avi")
+    shown_size: tuple[int, int] = SMALL
+    sound_s: float = 0.0
+    """Seconds of sound; the last frame stays until it ends."""
+
+
+TIMED = ("mp4", "mov", "mkv", "webm", "ts")
+"""Containers that tell when each frame is shown."""
+LISTED = ("mp4", "mov")
+"""Containers with a sample table, edit lists and a display matrix."""
+UNEVEN = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
+TRAITS = {
+    "plain": Trait({"bf": "0"}),
+    "hidden frames": Trait({}, ("VP8", "VP9")),
+    "B-frames": Trait({"bf": "2"}, REORDERED),
+    "open GOP": Trait(
+        {
+            "x264-params": f"open-gop=1:keyint={GOP}:bframes=3",
+            "x265-params": f"log-level=none:open-gop=1:keyint={GOP}:bframes=3:b-adapt=0",
+        },
+        ("H.264", "HEVC"),
+        TIMED,
+    ),
+    "one keyframe": Trait(
+        {"gop": 10_000, "sc_threshold": "0", "x265-params": "log-level=none:scenecut=0:keyint=-1"},
+    ),
+    "variable frame rate": Trait({"times": UNEVEN}, containers=TIMED, sound_s=14.0),
+    "late start": Trait({"starts_at": 125}, containers=TIMED),
+    "edit list": Trait({}, REORDERED, LISTED),
+    "non-square pixels": Trait({"aspect": Fraction(4, 3)}, REORDERED, (*LISTED, "mkv"), (213, 90)),
+    "odd size": Trait({"size": (161, 91)}, ("VP8", "VP9", "AV1"), shown_size=(161, 91)),
+    # Interlacing needs a height divisible by four.
+    "interlaced": Trait(
+        {"size": (160, 96), "flags": "+ilme+ildct", "x264-params": "tff=1"}, ("H.264", "MPEG-4"), shown_size=(160, 96)
+    ),
+    "no duration": Trait({"container_options": {"live": "1"}}, containers=("mkv", "webm")),
+    "ends before its sound": Trait({}, containers=(*LISTED, "mkv", "ts", "avi"), sound_s=9.0),
+    "cover art": Trait({"cover": True}, containers=LISTED),
+    "fragmented": Trait({"container_options": {"movflags": "+frag_keyframe+empty_moov"}}, containers=LISTED),
+}
+
+
+class Row(NamedTuple):
     """One file of the matrix."""
 
     codec: str
@@ -60,46 +101,30 @@ class Row:
     @property
     def is_possible(self) -> bool:
         """Whether such files exist, and can be encoded here."""
-        codec, container = self.codec, self.container
-        return {
-            "plain": True,
-            "hidden frames": codec in ("VP8", "VP9"),
-            "B-frames": codec in REORDERED,
-            "open GOP": codec in OPEN_GOP and container != "avi",
-            "one keyframe": True,
-            "variable frame rate": container not in ("avi",) and (codec, container) != ("MPEG-4", "ts"),
-            "late start": container not in ("avi",),
-            "edit list": container in WITH_SAMPLE_TABLE and codec in REORDERED,
-            "non-square pixels": codec in REORDERED and container in ("mp4", "mov", "mkv"),
-            "odd size": codec in ("VP8", "VP9", "AV1"),
-            "interlaced": codec in ("H.264", "MPEG-4"),
-            "no duration": container in ("mkv", "webm"),
-            "ends before its sound": container in ("mp4", "mov", "mkv", "ts", "avi"),
-            "cover art": container in WITH_SAMPLE_TABLE,
-            "fragmented": container in WITH_SAMPLE_TABLE,
-        }[self.trait]
+        trait = TRAITS[self.trait]
+        is_uneven_mpeg4 = self == ("MPEG-4", "ts", "variable frame rate")
+        return self.codec in trait.codecs and self.container in trait.containers and not is_uneven_mpeg4
+
+    @property
+    def sound_s(self) -> float:
+        """Seconds of sound; our sound does not fit into WebM."""
+        return 0.0 if self.container == "webm" else TRAITS[self.trait].sound_s
 
 
-TRAITS = (
-    *("plain", "hidden frames", "B-frames", "open GOP", "one keyframe", "variable frame rate", "late start"),
-    *("edit list", "non-square pixels", "odd size", "interlaced", "no duration"),
-    *("ends before its sound", "cover art", "fragmented"),
-)
-
-
-def rows() -> Iterator[Row]:
-    """Yield all rows of the matrix."""
-    for codec, containers in CONTAINERS.items():
-        for trait in TRAITS:
-            for container in containers:
-                row = Row(codec, container, trait)
-                if row.is_possible:
-                    yield row
+def rows() -> list[Row]:
+    """Return all rows of the matrix."""
+    every = (
+        Row(codec, container, trait)
+        for codec, containers in CONTAINERS.items()
+        for trait, container in product(TRAITS, containers)
+    )
+    return [row for row in every if row.is_possible]
 
 
 def covering(all_rows: Iterable[T], pairs: Callable[[T], Iterable[object]]) -> list[T]:
     """Return rows that have every pair that any row has; all rows where ALL_FILES is set."""
-    found, seen = [], set[object]()
+    found = []
+    seen = set[object]()
     for row in all_rows:
         if os.environ.get("ALL_FILES") or not seen.issuperset(pairs(row)):
             seen.update(pairs(row))
@@ -109,7 +134,7 @@ def covering(all_rows: Iterable[T], pairs: Callable[[T], Iterable[object]]) -> l
 
 def rows_to_test() -> list[Row]:
     """Return rows with each trait in every codec and container, and with all these together."""
-    mixed = random.Random(169).sample(list(rows()), len(list(rows())))
+    mixed = random.Random(169).sample(rows(), len(rows()))
     return covering(mixed, lambda row: {(row.codec, row.trait), (row.container, row.trait), (row.codec, row.container)})
 
 
@@ -117,52 +142,12 @@ def encode_row(row: Row, folder: Path) -> Path:
     """Encode the file of a row."""
     encoder, options = ENCODERS[row.codec]
     path = folder / f"a film – фильм.{row.container}"
-    options = dict(options)
-    settings: dict[str, object] = {"frames": FRAMES, "fps": FPS, "gop": GOP, "size": SMALL}
-    match row.trait:
-        case "plain":
-            options |= {"bf": "0"} if row.codec in REORDERED else {}
-        case "hidden frames":
-            whole = make_video(folder / "whole.mkv", "libx264", **settings, qp="0")  # type: ignore[arg-type]
-            return _two_passes(whole, path, encoder)
-        case "B-frames":
-            options["bf"] = "2" if row.codec == "MPEG-4" else "3"
-        case "open GOP":
-            if row.codec == "H.264":
-                options["x264-params"] = f"open-gop=1:keyint={GOP}:bframes=3"
-            else:
-                options["x265-params"] += f":open-gop=1:keyint={GOP}:bframes=3:b-adapt=0"
-        case "one keyframe":
-            settings["gop"] = 10_000
-            options |= {"sc_threshold": "0"} if row.codec in ("H.264", "MPEG-4") else {}
-            if row.codec == "HEVC":
-                options["x265-params"] += ":scenecut=0:keyint=-1"
-        case "variable frame rate":
-            settings["times"] = [index + index // 7 * 3 + index // 30 * 40 for index in range(FRAMES)]
-            settings["sound_s"] = sound_s(row)
-        case "late start":
-            settings["starts_at"] = 125
-        case "edit list":
-            whole = make_video(folder / f"whole.{row.container}", encoder, FRAMES, FPS, size=SMALL, gop=GOP, **options)
-            return cut_video(whole, path, at_s=1.6, from_s=1.0)
-        case "non-square pixels":
-            settings["aspect"] = Fraction(4, 3)
-        case "odd size":
-            settings["size"] = ODD
-        case "interlaced":
-            settings["size"] = TALLER  # interlacing needs a height divisible by four
-            options["flags"] = "+ilme+ildct"
-            if row.codec == "H.264":
-                options["x264-params"] = "tff=1"
-        case "no duration":
-            settings["container_options"] = {"live": "1"}
-        case "ends before its sound":
-            settings["sound_s"] = sound_s(row)
-        case "cover art":
-            settings["cover"] = True
-        case "fragmented":
-            settings["container_options"] = {"movflags": "+frag_keyframe+empty_moov"}
-    return make_video(path, encoder, **settings, **options)  # type: ignore[arg-type]
+    settings = {"frames": FRAMES, "fps": FPS, "gop": GOP, "size": SMALL, "sound_s": row.sound_s, **options}
+    if row.trait == "hidden frames":
+        return _two_passes(make_video(folder / "whole.mkv", **settings, qp="0"), path, encoder)
+    if row.trait == "edit list":
+        return cut_video(make_video(folder / f"whole.{row.container}", encoder, **settings), path, at_s=1.6, from_s=1.0)
+    return make_video(path, encoder, **(settings | TRAITS[row.trait].settings))
 
 
 def _ffmpeg(*arguments: object) -> None:
@@ -180,20 +165,6 @@ def _two_passes(whole: Path, path: Path, encoder: str) -> Path:
     _ffmpeg("-i", whole, *coding, "-pass", "1", *log, "-f", "null", "-")
     _ffmpeg("-i", whole, *coding, "-pass", "2", *log, path)
     return path
-
-
-def sound_s(row: Row) -> float:
-    """Return the seconds of sound of a row: its last frame stays until the sound ends."""
-    if row.trait == "variable frame rate":
-        return 0.0 if row.container == "webm" else 14.0
-    return 9.0 if row.trait == "ends before its sound" else 0.0
-
-
-def shown_size(row: Row) -> tuple[int, int]:
-    """Return the (width, height) at which a row's video is shown."""
-    if row.trait == "non-square pixels":
-        return round(SMALL[0] * 4 / 3), SMALL[1]
-    return {"odd size": ODD, "interlaced": TALLER}.get(row.trait, SMALL)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,21 +11,27 @@ import av
 import numpy as np
 from av.video.reformatter import VideoReformatter
 
+SMALL = (160, 90)
 LYING = (96, 64)
 COLOURS = (
-    *((255, 255, 255), (128, 128, 128), (16, 16, 16), (200, 30, 30)),
-    *((30, 160, 30), (30, 30, 200), (220, 200, 40), (60, 190, 200)),
+    (255, 255, 255),
+    (128, 128, 128),
+    (16, 16, 16),
+    (200, 30, 30),
+    (30, 160, 30),
+    (30, 30, 200),
+    (220, 200, 40),
+    (60, 190, 200),
 )
 QUICK = {"crf": "1", "preset": "ultrafast"}
 
 
 def corners(size: tuple[int, int] = LYING) -> np.ndarray:
     """Return a picture with red, blue, green and yellow quarters, clockwise from the top left."""
-    width, height = size
-    pixels = np.empty((height, width, 3), np.uint8)
-    pixels[: height // 2, : width // 2], pixels[: height // 2, width // 2 :] = (200, 30, 30), (30, 30, 200)
-    pixels[height // 2 :, : width // 2], pixels[height // 2 :, width // 2 :] = (200, 200, 60), (30, 160, 30)
-    return pixels
+    pixels = np.empty((2, 2, 3), np.uint8)
+    pixels[0] = (200, 30, 30), (30, 30, 200)
+    pixels[1] = (200, 200, 60), (30, 160, 30)
+    return pixels.repeat(size[1] // 2, 0).repeat(size[0] // 2, 1)
 
 
 def bars(size: tuple[int, int]) -> np.ndarray:
@@ -104,6 +110,24 @@ def with_matrix(source: Path, path: Path, matrix: Sequence[float], box: bytes = 
     return path
 
 
+Change = Callable[[av.Packet, int], "av.Packet | None"]
+"""What becomes of a packet, by its place in the file; None leaves it out."""
+
+
+def remuxed(source: Path, path: Path, change: Change, **metadata: str) -> Path:
+    """Copy the packets of a video to another file, each as it is changed."""
+    with av.open(str(source)) as container, av.open(str(path), "w") as target:
+        stream = target.add_stream_from_template(container.streams.video[0])
+        stream.metadata.update(metadata)
+        packets = (packet for packet in container.demux(video=0) if packet.size)
+        for number, packet in enumerate(packets):
+            changed = change(packet, number)
+            if changed is not None:
+                changed.stream = stream
+                target.mux(changed)
+    return path
+
+
 def joined(path: Path, parts: Sequence[Path], part_s: Fraction) -> Path:
     """Join parts of `part_s` seconds into one stream, with the header of the first."""
     with av.open(str(path), "w") as target:
@@ -112,7 +136,7 @@ def joined(path: Path, parts: Sequence[Path], part_s: Fraction) -> Path:
             with av.open(str(part)) as source:
                 stream = stream or target.add_stream_from_template(source.streams.video[0])
                 for packet in source.demux(video=0):
-                    if packet.dts is not None and packet.pts is not None:
+                    if packet.size:
                         later = round(number * part_s / packet.time_base)
                         packet.pts, packet.dts, packet.stream = packet.pts + later, packet.dts + later, stream
                         target.mux(packet)
@@ -122,100 +146,13 @@ def joined(path: Path, parts: Sequence[Path], part_s: Fraction) -> Path:
 def palette(number: int) -> np.ndarray:
     """Return one of several palettes, (256, 3), RGB."""
     entry = np.arange(256)
-    return np.stack([entry * (2 * number + 1) % 256, 255 - entry, entry * 7 * (number + 1) % 256], axis=1).astype(
-        np.uint8
-    )
+    columns = [entry * (2 * number + 1) % 256, 255 - entry, entry * 7 * (number + 1) % 256]
+    return np.stack(columns, axis=1).astype(np.uint8)
 
 
 def numbers(index: int, size: tuple[int, int] = LYING) -> np.ndarray:
     """Return the numbers of colours of a frame, (height, width)."""
     return ((np.arange(size[0])[None, :] + 3 * index + np.arange(size[1])[:, None]) % 256).astype(np.uint8)
-
-
-def write_palette_avi(path: Path, frames: int, changes: Sequence[int] = ()) -> Path:
-    """Write an AVI of raw frames with a palette in its header, and others before some frames."""
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
-
-    def entries(number: int, order: str) -> bytes:
-        return b"".join(
-            bytes((*(colour if order == "rgb" else colour[::-1]), 0)) for colour in palette(number).tolist()
-        )
-
-    width, height = LYING
-    size = width * height
-    main = struct.pack("<14I", 40000, size * 25, 0, 0x10, frames, 0, 1, size, width, height, 0, 0, 0, 0)
-    head = struct.pack(
-        "<8sIHH8I4H", b"vids", 0x10000, 0, 0, 0, 1, 25, 0, frames, size, 2**32 - 1, 0, 0, 0, width, height
-    )
-    bitmap = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 0, size, 0, 0, 256, 0)
-    stream = chunk(b"strh", head) + chunk(b"strf", bitmap + entries(0, "bgr"))
-    header = chunk(b"LIST", b"hdrl" + chunk(b"avih", main) + chunk(b"LIST", b"strl" + stream))
-    content, index, number = b"", b"", 0
-    for frame in range(frames):
-        chunks = [(b"00db", 0x10, numbers(frame)[::-1].tobytes())]
-        if frame in changes:
-            number += 1
-            chunks.insert(0, (b"00pc", 0x100, bytes((0, 0, 0, 0)) + entries(number, "rgb")))
-        for name, flags, data in chunks:
-            index += name + struct.pack("<III", flags, 4 + len(content), len(data))
-            content += chunk(name, data)
-    body = b"AVI " + header + chunk(b"LIST", b"movi" + content) + chunk(b"idx1", index)
-    path.write_bytes(chunk(b"RIFF", body))
-    return path
-
-
-def with_two_descriptions(path: Path, parts: Sequence[Path]) -> Path:
-    """Write a MOV whose samples have two sample descriptions.
-
-    Args:
-        path: The file to write.
-        parts: Two MP4 files of H.264 without B-frames, at 25 frames per second.
-    """
-
-    def box(kind: bytes, *content: bytes) -> bytes:
-        data = b"".join(content)
-        return struct.pack(">I4s", 8 + len(data), kind) + data
-
-    def words(*numbers: int) -> bytes:
-        return struct.pack(f">{len(numbers)}I", *numbers)
-
-    descriptions, samples, keys, counts = [], [], [], []
-    for part in parts:
-        data = part.read_bytes()
-        at = data.index(b"avc1", data.index(b"stsd")) - 4
-        descriptions.append(data[at : at + struct.unpack(">I", data[at : at + 4])[0]])
-        with av.open(str(part)) as container:
-            packets = [packet for packet in container.demux(video=0) if packet.size]
-        keys += [len(samples) + index + 1 for index, packet in enumerate(packets) if packet.is_keyframe]
-        samples += [bytes(packet) for packet in packets]
-        counts.append(len(packets))
-    start = box(b"ftyp", b"qt  ", words(0x200), b"qt  ")
-    first = len(start) + 8
-    second = first + sum(map(len, samples[: counts[0]]))
-    matrix = words(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
-    table = box(
-        b"stbl",
-        box(b"stsd", words(0, 2), *descriptions),
-        box(b"stts", words(0, 1, len(samples), 1)),
-        box(b"stss", words(0, len(keys), *keys)),
-        box(b"stsc", words(0, 2, 1, counts[0], 1, 2, counts[1], 2)),
-        box(b"stsz", words(0, 0, len(samples), *map(len, samples))),
-        box(b"stco", words(0, 2, first, second)),
-    )
-    references = box(b"dinf", box(b"dref", words(0, 1), box(b"url ", words(1))))
-    media = box(
-        b"mdia",
-        box(b"mdhd", words(0, 0, 0, 25, len(samples), 0)),
-        box(b"hdlr", words(0), b"mhlrvide", words(0, 0, 0), b"\0"),
-        box(b"minf", box(b"vmhd", words(1, 0, 0)), references, table),
-    )
-    width, height = LYING
-    track = box(b"tkhd", words(3, 0, 0, 1, 0, len(samples), 0, 0, 0, 0), matrix, words(width << 16, height << 16))
-    movie = box(b"mvhd", words(0, 0, 0, 25, len(samples), 0x10000, 0x1000000, 0, 0), matrix, words(*[0] * 6, 2))
-    path.write_bytes(start + box(b"mdat", *samples) + box(b"moov", movie, box(b"trak", track, media)))
-    return path
 
 
 def with_box_in_entry(movie: bytes, entry: bytes, box: bytes) -> bytes:

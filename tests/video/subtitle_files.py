@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 from atlaskit.video.subtitles import Subtitles
-
-Write = Callable[[str, str | bytes], Path]
-"""Type of the fixture `write`: from a file's name and content to its path."""
 
 ASS_HEADER = """[Script Info]
 ScriptType: v4.00+
@@ -23,6 +19,13 @@ Style: Default,Arial,20,&H00FFFFFF,&H000000FF,&H00000000,&H00000000,0,0,0,0,100,
 [Events]
 Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 """
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    """Write a file; return its path."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
 
 
 def srt_text(words: list[str], end: str = "\n") -> str:

@@ -1,7 +1,5 @@
 """Runs that several tests of displays use."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,13 +1,10 @@
 """HTML displays: text stays text (promise 12), damage is a sentence, nothing is decoded twice."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.asking import ask
@@ -18,12 +15,11 @@ from atlaskit.caching.keys import recipe_key
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.tiles import Look
 from atlaskit.models.protocol import Usage
 from atlaskit.runs import narrate
-from atlaskit.runs.events import KINDS, Failure, Review, Task, Turn
+from atlaskit.runs.events import KINDS, Review, Turn
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
@@ -37,19 +33,9 @@ def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad
     return Scratchpad().add(Evidence(t, t, t, text, 0.5, subtitle=text) for t in times)
 
 
-@pytest.fixture
-def atlas(cache: Cache) -> Atlas:
-    return Atlas(HostileVideo(), k=4, cell=48, cache=cache)
-
-
-@pytest.fixture
-def run(world: World, shared_cache: Cache) -> Result:
-    question = next(question for question in world.questions if question.category == "SSS")
-    return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
-
-
 def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: Path, in_tmp: Path) -> None:
-    cache, video = Cache(tmp_path / "own"), Flat()
+    cache = Cache(tmp_path / "own")
+    video = Flat()
     video._cache = cache  # as `open_video(…, cache=cache)` sets it
     page = checked_html(video)
     assert [image.size for image in page.images] == [(1280, 736)]  # shown half as wide
@@ -63,12 +49,10 @@ def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: P
 def test_a_cache_and_a_trace_say_what_they_hold(answered: Result, tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(recipe_key("reply", 1, a=1), b"{}")
-    page = checked_html(cache)
-    assert str(tmp_path) in page.text and "reply" in page.text and "again" in page.text
-    assert "0.0 kB" in page.text
-    page = checked_html(answered.trace)
-    assert f"{len(answered.trace):,}" in page.text and answered.stop in page.text
-    assert answered.question.text in page.text
+    text = checked_html(cache).text
+    assert str(tmp_path) in text and "reply" in text and "again" in text and "0.0 kB" in text
+    text = checked_html(answered.trace).text
+    assert f"{len(answered.trace):,}" in text and answered.stop in text and answered.question.text in text
 
 
 def test_a_view_shows_its_image_and_describes_its_grid(cache: Cache) -> None:
@@ -93,30 +77,29 @@ def test_a_scratchpad_shows_a_table_and_a_sheet_also_the_frames(cache: Cache) ->
     assert many.rows("Evidence") == 64 and "136 more frames are not shown" in many.text and video.asked == 67
 
 
-def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world: World) -> None:
-    page = checked_html(run)
-    decoded = world.drawn.frames_decoded
-    assert checked_html(run).text == page.text and world.drawn.frames_decoded == decoded
+def test_a_result_shows_answer_choices_evidence_path_and_cost(answered: Result) -> None:
+    page = checked_html(answered)
+    decoded = answered.sheet.video.frames_decoded
+    assert checked_html(answered).text == page.text and answered.sheet.video.frames_decoded == decoded
     (grid,) = page.images
-    assert grid.size == run.sheet.size and "visits by workers" in page.text and "Dead zones cover" in page.text
-    assert (
-        run.question.text in page.text
-        and f"answer{run.answer_in_words}correctyestruth{run.truth_in_words}" in page.text
-    )
-    for text in (*run.question.choices, "supporting frames", "answer, correct", "judged in", "effective"):
+    assert grid.size == answered.sheet.size and "visits by workers" in page.text and "Dead zones cover" in page.text
+    verdict = f"answer{answered.answer_in_words}correctyestruth{answered.truth_in_words}"
+    known = (answered.question.text, *answered.question.choices, verdict)
+    for text in (*known, "supporting frames", "answer, correct", "judged in", "effective"):
         assert text in page.text
-    for item in run.evidence:
+    for item in answered.evidence:
         assert item.label in page.text and item.description in page.text
 
 
-def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, run: Result) -> None:
-    blind = ask(world.drawn, run.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
+def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, answered: Result) -> None:
+    given: dict[str, Any] = {"cache": shared_cache, "cell": 48}
+    blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), workers=2, **given)
     page = checked_html(blind)
     assert "names no frame that supports it" in page.text and not page.images
-    none = checked_html(replace(run, prediction=None, failure=ALL_HOSTILE, trace=Trace(), usage={}))
+    none = checked_html(replace(answered, prediction=None, failure=ALL_HOSTILE, trace=Trace(), usage={}))
     assert "answerno answer" in none.text and "not judged" in none.text
     when = next(question for question in world.questions if question.kind == "when")
-    page = checked_html(ask(world.drawn, when, vlm=Oracle(world), cache=shared_cache, cell=48))
+    page = checked_html(ask(world.drawn, when, vlm=Oracle(world), **given))
     assert "supporting frames" not in page.text and "cited evidence" in page.text
 
 
@@ -127,35 +110,24 @@ def test_every_kind_of_event_has_a_title_and_a_call_its_tokens() -> None:
     assert "caption (0:00.0–0:04.0)" in row[4] and "a sea" in row[4] and row[5] == 1234  # type: ignore[operator]
 
 
-def test_hostile_text_stays_text(atlas: Atlas, run: Result, in_tmp: Path) -> None:
-    video, labelled = HostileVideo(), replace(items(1, ALL_HOSTILE).items[0], label=HOSTILE[1])
+def test_hostile_text_stays_text(cache: Cache, hostile: Result, in_tmp: Path) -> None:
+    video = HostileVideo()
+    atlas = Atlas(video, k=4, cell=48, cache=cache)
+    labelled = replace(items(1, ALL_HOSTILE).items[0], label=HOSTILE[1])
     pad = Scratchpad((labelled, *(replace(labelled, description=each) for each in HOSTILE)), 12)
-    question = Question(ALL_HOSTILE[:-1], (HOSTILE[0], HOSTILE[1], ALL_HOSTILE[:-1]), answer=1)
-    cited = {"supporting": list(HOSTILE), "contradicting": [ALL_HOSTILE], "sufficient": True}
-    paid: Any = {"usage": Usage(), "reasoning_text": ALL_HOSTILE}
-    events = [
-        Failure(step=ALL_HOSTILE, reason=ALL_HOSTILE, view=None, sheet=None, usage=Usage()),
-        replace(run.trace.of(Review)[0], choices=[{"choice": 0, **cited}], reasoning=ALL_HOSTILE),
-        Task(traversal=HOSTILE[0], search_task=ALL_HOSTILE, **paid),
-    ]
-    hostile = Result(
-        **{
-            **vars(run),
-            "question": question,
-            "prediction": 0,
-            "reasoning": ALL_HOSTILE,
-            "failure": ALL_HOSTILE,
-            "stop": HOSTILE[3],
-            "evidence": pad,
-            "usage": {HOSTILE[1]: Usage(calls=1)},
-            "trace": Trace(tuple(events)),
-            "sheet": Sheet(video, pad, Look(48), cache=atlas.cache),
-        }
+    cited = {"choice": 0, "supporting": [*HOSTILE], "contradicting": [ALL_HOSTILE], "sufficient": True}
+    result = replace(
+        hostile,
+        prediction=0,
+        evidence=pad,
+        usage={HOSTILE[1]: Usage(calls=1)},
+        trace=Trace((*hostile.trace, replace(hostile.trace.of(Review)[0], choices=[cited]))),
+        sheet=Sheet(video, pad, Look(48), cache=cache),
     )
-    for thing in (video, atlas.reset(), atlas.observe(atlas.start()).view, pad, hostile.sheet, hostile):
+    for thing in (video, atlas.reset(), atlas.observe(atlas.start()).view, pad, result.sheet, result):
         page = checked_html(thing)  # `checked_html` rejects other elements and attributes, and unprintable characters
         assert "<script>alert(1)</script>" in page.text, type(thing)
-    assert "�" in checked_html(hostile).text and "\u202e" not in hostile._repr_html_()
+    assert "�" in checked_html(result).text and "\u202e" not in result._repr_html_()
 
 
 @given(st.text(alphabet=st.characters(), max_size=200))
@@ -166,15 +138,15 @@ def test_any_text_stays_text(text: str) -> None:
     assert page.text == "".join(char if char.isprintable() else "�" for char in line) * 3
 
 
-def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_tmp: Path, run: Result) -> None:
+def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_tmp: Path, answered: Result) -> None:
     gone = MissingVideo()
     page = checked_html(gone)
     assert "The image cannot be shown: gone: <script>" in page.text and "320×180" in page.text
     view = View(gone, Grid(0, 16, 2), Look(32), cache=cache)
-    assert "cannot be shown" in checked_html(view).text and view._repr_jpeg_() is None
-    assert "cannot be shown" in checked_html(Sheet(gone, items(2), Look(32), cache=cache)).text
-    broken = replace(run, sheet=None, question=None)  # type: ignore[arg-type]
-    assert "This Result cannot be shown" in checked_html(broken).text
-    half = checked_html(replace(run, sheet=None))  # type: ignore[arg-type]
-    assert run.question.text in half.text and "The path cannot be shown" in half.text and "effective" in half.text
-    assert "cannot be shown" in checked_html(Scratchpad((None,))).text  # type: ignore[arg-type]
+    assert view._repr_jpeg_() is None
+    for broken in (view, Sheet(gone, items(2), Look(32), cache=cache), Scratchpad((None,))):  # type: ignore[arg-type]
+        assert "cannot be shown" in checked_html(broken).text
+    without_question = replace(answered, sheet=None, question=None)  # type: ignore[arg-type]
+    assert "This Result cannot be shown" in checked_html(without_question).text
+    half = checked_html(replace(answered, sheet=None))  # type: ignore[arg-type]
+    assert answered.question.text in half.text and "The path cannot be shown" in half.text and "effective" in half.text

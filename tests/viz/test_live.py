@@ -1,11 +1,8 @@
 """The display of a run while it happens: it shows the run and never changes or delays it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,7 @@ from support.model_doubles import Babbler, Flaky, Looking
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, run
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, Interrupted
+from atlaskit.errors import Interrupted
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.viz import html, live
@@ -44,10 +41,10 @@ class RecordingSurface:
         self.finished.append((run, result))
 
 
-def draw_on(surface: RecordingSurface, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
+def draw_on(surface: live.Surface, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make runs with `show=True` draw on a surface, without pauses."""
     monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(surface, *given))
-    monkeypatch.setattr(live, "FIRST_S", first_s)
+    monkeypatch.setattr(live, "FIRST_S", 0.0)
     monkeypatch.setattr(live, "INTERVAL_S", 0.0)
 
 
@@ -75,7 +72,8 @@ def test_an_error_in_drawing_does_not_change_the_run(
     def fail(*_: object) -> Any:
         raise RuntimeError("no ink\x1b[31m")
 
-    plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
+    plain = random_run(Cache(tmp_path / "a"))
+    surface = RecordingSurface()
     draw_on(surface, monkeypatch)
     if fails_at == "open_display":
         monkeypatch.setattr("atlaskit.agents.run.open_display", fail)
@@ -92,50 +90,37 @@ def test_an_error_in_drawing_does_not_change_the_run(
 
 
 def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    surface = RecordingSurface(release=threading.Event())
+    release = threading.Event()
+    surface = RecordingSurface(release)
     draw_on(surface, monkeypatch)
     monkeypatch.setattr(live, "FINISHED_WAIT_S", 0.01)
-    model = Babbler(3)
-    answer = model.complete
-    monkeypatch.setattr(model, "complete", lambda *a, **k: (surface.is_drawing.wait(30), answer(*a, **k))[1])
-    result = run(Flat(), model, cache, show=True, **FORTY_CALLS)
-    assert surface.is_drawing.is_set() and surface.drawn == [] and surface.finished[0][1] is result
-    assert surface.release is not None
-    surface.release.set()
+
+    def wait_for_the_drawing(event: Event) -> None:
+        assert surface.is_drawing.wait(30)
+
+    result = random_run(cache, show=True, on_event=wait_for_the_drawing)
+    assert surface.drawn == [] and surface.finished[0][1] is result
+    release.set()
 
 
 def test_a_slow_picture_never_holds_the_text_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text is at most two seconds behind an event, though the root grid takes for ever."""
-    shown, behind_s, release = [0], list[float](), threading.Event()
-    is_slow = threading.Event()
+    video = Flat()
+    shown = list[str]()
+    release = threading.Event()
+    trace = random_run(cache).trace
+    so_far = [live.run_so_far(trace.events[: count + 1], video, cache) for count in range(len(trace))]
 
     def slow_root(run: RunSource) -> html.markup.Html:
-        is_slow.set()
-        release.wait(60)
+        release.wait(10)
         return html.markup.Html("")
 
-    def shown_page(run: RunSource, root: html.markup.Html) -> html.markup.Html:
-        shown.append(len(run.trace))
-        return html.markup.Html("")
-
-    def wait_until_shown(event: Event) -> None:
-        count.append(event)
-        if event.kind == "report":
-            assert is_slow.wait(10)
-            began_s = time.monotonic()
-            while shown[-1] < len(count) and time.monotonic() - began_s < 10:
-                time.sleep(0.01)
-            behind_s.append(time.monotonic() - began_s)
-
-    count = list[Event]()
-    monkeypatch.setattr("IPython.display.display", lambda data, **_: None)
-    monkeypatch.setattr(live.NotebookOutput, "_publish", lambda *_, **__: None)
-    monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(live.NotebookOutput(), *given))
     monkeypatch.setattr(live, "_root", slow_root)
-    monkeypatch.setattr(live, "_page", shown_page)
-    random_run(cache, show=True, on_event=wait_until_shown)
+    monkeypatch.setattr(live.NotebookOutput, "_publish", lambda self, page, text: shown.append(text))
+    output = live.NotebookOutput()
+    for each in so_far:
+        output.draw(each)
+    assert shown == [live.counts_text(each) for each in so_far], "the root grid is still being drawn"
     release.set()
-    assert behind_s and max(behind_s) <= 2.0
 
 
 def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
@@ -147,7 +132,11 @@ def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
         def update(self, data: dict[str, str], raw: bool) -> None:
             published.append(data)
 
-    monkeypatch.setattr("IPython.display.display", lambda data, **_: (published.append(data), Handle())[1])
+    def display(data: dict[str, str], **_: object) -> Handle:
+        published.append(data)
+        return Handle()
+
+    monkeypatch.setattr("IPython.display.display", display)
     monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(live.NotebookOutput(), *given))
 
     def stop(event: Event) -> None:
@@ -162,11 +151,3 @@ def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
     assert published[-1]["text/plain"].endswith("; stopped")
     result = random_run(cache, show=True)
     assert published[-1] == {"text/html": html.html(result), "text/plain": str(result)}
-
-
-def test_a_run_that_never_started_is_not_drawn(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    surface = RecordingSurface()
-    draw_on(surface, monkeypatch)
-    with pytest.raises(InputError, match="plateau"):
-        random_run(cache, show=True, plateau=9)
-    assert surface.finished == []

@@ -1,7 +1,5 @@
 """A page of a widget without a browser: what the kernel sends it, and what it requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -92,7 +92,7 @@ class StepCall:
         return self.begin == len(self.turns)
 
     def before(self, number: int) -> StepCall:
-        """Return the call to which a turn replied.
+        """Return the call to which a turn replied, as if a conversation began with it.
 
         Args:
             number: The position of the turn; the number of all turns stands for this call.
@@ -134,9 +134,8 @@ class StepCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        return Request(
-            "worker", "step", self.conversation(_opening, _result), self.schema, self, 2048
-        )
+        messages = self.conversation(_opening, _result)
+        return Request("worker", "step", messages, self.schema, self, max_tokens=2048)
 
     @property
     def schema(self) -> ParametricSchema:
@@ -175,10 +174,10 @@ def _opening(call: StepCall) -> tuple[Message, ...]:
     """Return the messages that begin the conversation about a view."""
     observation = call.observation
     state = observation.state
-    region = "this stretch of"
+    sent_to = "this stretch of"
     if observation.view.grid != state.region:
         span = span_text(*state.region.interval_s)
-        region = f"{span} and went down from there, in"
+        sent_to = f"{span} and went down from there, in"
     parts: list[str | Image] = [
         *sheet_parts(observation, call.question),
         question_text(call.question),
@@ -187,7 +186,7 @@ def _opening(call: StepCall) -> tuple[Message, ...]:
     if call.hints:
         parts.append(hints_text(call.hints))
     parts.append(
-        f"You were sent to {region} a video of {clock(state.rules.duration_s)}: depth "
+        f"You were sent to {sent_to} a video of {clock(state.rules.duration_s)}: depth "
         f"{state.depth}; sheets open down to depth {state.rules.max_depth}."
     )
     past = notes(call.turns, _note)
@@ -217,7 +216,7 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 def _note(turn: Turn) -> str:
     """Return one line about an action, for the conversation about another view."""
     seen = turn.observation
-    cells = cells_of(turn.action) or (0,)
+    cells = cells_of(turn.action) or (0,)  # without cells, the line is about the whole view
     claims = getattr(turn.action, "items", ())
     first = seen.state.cell(cells[0])
     texts = [f"{clock(seen.moments[claim.cell])} {claim.description}" for claim in claims]
@@ -233,6 +232,7 @@ def _note(turn: Turn) -> str:
 
 def _moves(call: StepCall) -> str:
     """Return the form of each legal action and its purpose, one line for each."""
+    # Both directions of a scan have one word, and one of the two has the purpose.
     helps = {word_of(name): kind.help for name, kind in ACTIONS.items() if kind.help}
     rows = list[str]()
     for word, form in action_forms(call.schema).items():
@@ -244,7 +244,7 @@ def _next_move(call: StepCall) -> str:
     """Return the legal actions with their cells, and the steps left in the visit."""
     legal = call.observation.legal
     names = defaultdict[tuple[int, ...], list[str]](list)
-    for name, cells in legal.cells.items():
+    for name, cells in legal.cells.items():  # a scan is listed with its direction
         names[cells].append(" ".join([word_of(name), *ACTIONS[name].given.values()]))
     without_cells = names.pop((), [])
     possible = list[str]()

@@ -64,8 +64,8 @@ class LVBenchQuestion(LetteredRow):
     def positions_s(self) -> tuple[Span, ...]:
         """Where the answer lies, if the time reference is a start and a later end.
 
-        A reference of one second ("12:30-12:30") lasts that second. None is taken from a reference
-        without an end ("73:05-None"), since the video would have to be opened to know it.
+        A reference of one second ("12:30-12:30") lasts that second. A reference without an end
+        ("73:05-None") gives no position, since only the open video could tell its end.
         """
         match = REFERENCE.fullmatch(self.time_reference)
         if match is None:
@@ -190,8 +190,8 @@ def lvbench(
 
 
 ROW_FOLDERS = ("MLVU/json", "json", "test-ground-truth", "MLVU_Test/test-ground-truth")
-"""Folders of row files, which are read before the files of the root. So the questions of the test
-split are found with their answers before they are found without."""
+"""Folders of row files, which are read before the files of the root. The root may repeat the
+questions of the test split without their answers."""
 OPEN_ENDED: dict[str, Kind] = {
     "subplot": "open",
     "sub_scene": "open",
@@ -398,7 +398,7 @@ class EgoSchemaRow(Row):
 
     @property
     def key(self) -> str:
-        """The video, since each has one question, and whether the row has choices for it."""
+        """The video, since each has one question, and whether the row has choices."""
         return f"{self.video_idx} {bool(self.option)}"
 
     @property
@@ -555,10 +555,10 @@ class LongTimeScopeRow(LetteredRow):
         """The options, with and without their letters."""
         if self.options:
             return read_options(self.options)
-        *others, last = split_question(self.input)[1] or [""]
-        if not any("\n" in option for option in others):
-            last = last.split("\n")[0]
-        return read_options([*others, last] if others else [])
+        options = split_question(self.input)[1]
+        if options and not any("\n" in option for option in options[:-1]):
+            options[-1] = options[-1].split("\n")[0]
+        return read_options(options)
 
 
 LONGTIMESCOPE_LAYOUT = Layout("LongTimeScope", LongTimeScopeRow)

@@ -43,12 +43,12 @@ Interval = tuple[Seconds, Seconds]
 
 
 def in_order(intervals: Iterable[Span]) -> Spans:
-    """Return intervals with their earlier end first, clipped to the start of the video."""
+    """Return intervals with the earlier time first; a time before the video's start becomes 0."""
     return tuple((max(0.0, min(span)), max(0.0, max(span))) for span in intervals)
 
 
 def oddity(intervals: Iterable[Span], duration_s: float | None = None) -> str:
-    """Return the names of what is odd about the intervals of a row, separated by ", ", or "".
+    """Return the faults of a row's intervals, such as "reversed, empty"; "" if there are none.
 
     Args:
         intervals: The intervals as published.
@@ -74,8 +74,8 @@ FOLDERS = {
     "mlvu": ("mlvu", "mlvu/video"),
     "videomme": ("videomme/data", "videomme"),
 }
-"""Where the videos lie that ExtremeWhenBench takes from each other benchmark, by the benchmark's
-name in lower case without punctuation."""
+"""Folders with the videos that ExtremeWhenBench takes from other benchmarks, by the names of these
+in lower case without punctuation."""
 ANYWHERE = ("videos", "")
 """Where the videos of all sources lie if a folder does not keep the sources apart."""
 SUBTITLES = ("subtitle", "subtitles")
@@ -106,13 +106,18 @@ class ExtremeWhenRow(Row):
         return "".join(filter(str.isalnum, self.source_corpus)).lower()
 
     @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The interval as published, if it is known."""
+        return () if self.correct_interval is None else (self.correct_interval,)
+
+    @property
     def facts(self) -> dict[str, Any]:
         """The facts of the row's case."""
         return {
             "source_corpus": self.source_corpus,
             "duration_s": self.video_duration_s,
             "event_summary": self.event_summary,
-            "oddity": oddity(filter(None, [self.correct_interval]), self.video_duration_s),
+            "oddity": oddity(self.intervals, self.video_duration_s),
         }
 
 
@@ -163,7 +168,7 @@ def extremewhen(
         videos[source] = MediaFiles(home, (*folders, *ANYWHERE))
         lines[source] = MediaFiles(home / source, SUBTITLES, SUBTITLE_SUFFIXES)
     for location, row in loading.rows():
-        spans = in_order(filter(None, [row.correct_interval]))
+        spans = in_order(row.intervals)
         loading.add(
             location,
             video=[row.video_id],
@@ -182,10 +187,10 @@ def extremewhen(
 
 
 def with_absent(benchmark: Benchmark) -> Benchmark:
-    """Return a benchmark of when-questions in which each is followed by one about another video.
+    """Return a benchmark whose "when" questions are each followed by one about another video.
 
-    The true answer to the latter is that nothing is there. Nobody has checked that, so a few of a
-    published dataset may be there after all. The fact `absent` tells which questions these are.
+    The true answer to the latter is that nothing is there. Nobody has checked this, so some videos
+    may show what is asked for after all. The fact `absent` is True for these questions.
 
     Raises:
         InputError: All questions are about one video.
@@ -462,8 +467,9 @@ def charades(
 
 
 FILES = {"mini": "cgbench_mini.json", "full": "cgbench.json"}
+"""Files of CG-Bench, by split."""
 NAMES = {"mini": "CG-Bench mini", "full": "CG-Bench"}
-"""Names of the benchmark, by split."""
+"""Names of CG-Bench, by split."""
 TASKS = ("choice", "clues", "both")
 
 
@@ -552,10 +558,11 @@ def cgbench(
 
     Args:
         root: Folder with `cgbench_mini.json` or `cgbench.json`, `cg_videos_720p/` and
-            `cg_subtitles/`, which lacks some.
+            `cg_subtitles/`, which has no file for some videos.
         split: "mini" (3,000 questions) or "full".
-        task: "choice": the question with its choices. "clues": when the video shows what answers
-            it, one or more intervals. "both": each question twice, which acc.@IoU needs.
+        task: "choice" asks the question with its choices. "clues" asks when the video shows what
+            answers the question: one or more intervals. "both" asks each question in both forms,
+            which the metric acc.@IoU needs.
         subtitles: Whether the videos get their subtitles.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's file.
 
@@ -598,7 +605,7 @@ def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:
 
 
 def _clue_text(row: CGBenchRow) -> str:
-    """Return the question that asks for a row's clues; the choices say what they must settle."""
+    """Return the question that asks for a row's clues, which must decide between the choices."""
     choices = "\n".join(f"- {choice}" for choice in row.choices)
     return (
         f"When does the video show what settles this question: {row.question}\nIts possible "

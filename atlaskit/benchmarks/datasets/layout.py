@@ -201,7 +201,7 @@ class LazyVideo:
         A line without an end lasts until the video ends.
         """
         video = open_video(self.path)
-        if self.subtitles is not None:  # the lines are clipped to the duration of the open video
+        if self.subtitles is not None:
             starts_at_s = self.starts_at_s + video.lead_s
             video.subtitles = read_subtitles(
                 self.subtitles,
@@ -234,8 +234,8 @@ class Layout(Generic[R]):
     subtitles: tuple[str, ...] = ("subtitles", "subtitle")
     """Folders that may hold the subtitles; none if the dataset has none."""
     files: Callable[..., Sequence[Path]] = row_files
-    """Returns the row files of a folder, none if they are missing. If there are several splits, it
-    is called with the split too."""
+    """Returns the row files of a folder; none if they are missing. It takes the folder and, if
+    there are several splits, the split."""
     wanted: str = "JSON or Parquet file with questions"
     """Describes the row files, for the error if there are none."""
     splits: Mapping[str, str] = field(default_factory=dict)
@@ -360,9 +360,9 @@ class Loading(Generic[R]):
         if path is None:
             self.missing[video[0]] = None
             return
-        own_id = f"{id}#{self._taken[id]}" if self._taken[id] > 1 else id
+        unique_id = f"{id}#{self._taken[id]}" if self._taken[id] > 1 else id
         try:
-            question = question_from_row(location, text, choices, id=own_id, **fields)
+            question = question_from_row(location, text, choices, id=unique_id, **fields)
         except InputError as error:
             leave_out(error)
             return
@@ -382,13 +382,13 @@ class Loading(Generic[R]):
             name: Name of the benchmark; "" for the dataset's.
         """
         name = name or self.layout.name
-        for what, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
+        for files, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
             if absent:
                 named = [printable(each, 60) for each in list(absent)[:MOST_NAMED]]
                 if len(absent) > MOST_NAMED:
                     named.append("…")
                 warnings.warn(
-                    f"{name}: {len(absent)} {what} are missing: {', '.join(named)}", stacklevel=3
+                    f"{name}: {len(absent)} {files} are missing: {', '.join(named)}", stacklevel=3
                 )
         lacking = parts_missing(self._files)
         if lacking:
@@ -408,6 +408,8 @@ class Loading(Generic[R]):
 
 PART = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)", re.DOTALL)
 """The name of one of several files of rows, such as validation-00000-of-00002.parquet."""
+MOST_PARTS = 10_000
+"""A name that claims more parts than this is ignored."""
 
 
 def parts_missing(paths: Sequence[Path]) -> str:
@@ -419,13 +421,9 @@ def parts_missing(paths: Sequence[Path]) -> str:
             found.setdefault((part[1], part[3], part[4]), set()).add(int(part[2]))
     for (beginning, count, ending), numbers in found.items():
         if len(numbers) < int(count) <= MOST_PARTS:
-            lacking = min(set(range(int(count))) - numbers)
+            absent = min(set(range(int(count))) - numbers)
             return (
                 f"only {len(numbers)} of {int(count)} files of rows are there, not "
-                f"{beginning}{lacking:05d}-of-{count}{ending}"
+                f"{beginning}{absent:05d}-of-{count}{ending}"
             )
     return ""
-
-
-MOST_PARTS = 10_000
-"""A name that claims more parts than this is not believed."""

@@ -152,13 +152,13 @@ def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
 
 
 def _is_padding(option: Any) -> bool:
-    """Return whether an option is blank or missing, and so only fills up a list."""
+    """Return whether an option is blank or missing. Such options only pad a list."""
     is_blank = isinstance(option, str) and not option.strip()
     return option is None or is_blank or (isinstance(option, float) and math.isnan(option))
 
 
 class LetteredRow(Row):
-    """Base of rows whose answer is the letter, or the text, of an option; any other is invalid."""
+    """Base of rows whose answer must be the letter, or the text, of an option."""
 
     options: tuple[str, ...] = ()
     """The options; empty if the dataset writes them in the question."""

@@ -1,4 +1,4 @@
-"""Rows of datasets as they are published: read from files, and validated.
+"""Reads the rows of published datasets from files, and validates them.
 
 * `read_lines`, `read_parquet`, `read_placed`: rows of JSON Lines, Parquet and other files.
 * `Row`, `read_rows`: validated rows, from files or from the caller.
@@ -175,8 +175,9 @@ class Row(BaseModel):
     """A file belongs to the dataset if one of its rows has at least one field of each set."""
 
     identity: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Sets of fields that two rows share only if they are the same question. The first set of which
-    a row has all fields counts, such as its id; the last one always does."""
+    """Sets of fields whose values two rows share only if they are the same question. The first set
+    of which a row has all fields counts, such as its id. If there is none, the last set counts. A
+    subclass names at least one set."""
 
     @property
     def key(self) -> str:
@@ -284,7 +285,7 @@ def read_rows(
         if not any(_has_marks(row, row_type) for _, row in rows):
             continue
         has_questions = True
-        earlier = frozenset(seen)  # of other files; in one file, rows with one key are different
+        earlier = frozenset(seen)  # rows of one file are different questions, even with one key
         located = ((f"{path}, {place}", row) for place, row in rows)
         for location, valid in _validated(str(path), located, row_type):
             if valid.key not in earlier:
@@ -377,8 +378,9 @@ def _read_file(
 ) -> list[PlacedRow]:
     """Return the rows of a file.
 
-    A file without rows is an error if it is certainly the dataset's; otherwise it has none. A
-    damaged Parquet file is always an error, because it may be one part of the dataset.
+    A file that holds no rows is an error if it certainly belongs to the dataset; otherwise the list
+    is empty. A file that cannot be opened is always an error, and so is a damaged Parquet file,
+    since it may be a part of the dataset.
     """
     try:
         if path.suffix == ".parquet":
@@ -386,7 +388,8 @@ def _read_file(
         else:
             rows = _read_text(path, parse_line)
     except (OSError, ValueError, RecursionError) as error:
-        if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
+        is_unopened = isinstance(error, OSError)
+        if not (is_certain or is_unopened or path.suffix == ".parquet"):
             return []
         if isinstance(error, BadLineError):
             raise InputError(f"{path}, {error}.") from error
@@ -403,7 +406,8 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no JSON and has no row on each line (BadLineError: some lines are rows).
+        BadLineError: The file should have a row on each line, and one line holds none.
+        ValueError: It is neither JSON nor JSON Lines, or it is too large.
     """
     text = read_whole(path).decode("utf-8-sig")
     check_parts(text)
@@ -415,7 +419,7 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
         try:
             return read_lines(text, parse_json)
         except BadLineError as error:
-            if error.is_first and path.suffix != ".jsonl":  # it does not consist of lines either
+            if error.is_first and path.suffix != ".jsonl":  # neither JSON nor JSON Lines
                 raise whole_error from None
             raise error from None
     if path.suffix == ".jsonl" and isinstance(content, dict):

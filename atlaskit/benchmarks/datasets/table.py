@@ -225,7 +225,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of a table. Its cells are read by their field (see COLUMNS) or their column."""
+    """One row of a table. A cell is found by its field (see COLUMNS) or its column."""
 
     place: str
     """Where the row stands, for error messages."""
@@ -244,7 +244,7 @@ class _Row:
         return InputError(f"{self.place}, column {column!r}: {message}")
 
     def value(self, field: str) -> Any:
-        """Return the value in the column of a field, or in a column by its own name; else ""."""
+        """Return the value of a field, or of another column; "" if the row has none."""
         value = self.cells.get(self.columns.get(field, field), "")
         if value is None or value != value:  # NaN is not itself
             return ""
@@ -423,7 +423,7 @@ def choices_in(cell: Any) -> list[str]:
 
 
 class _Table:
-    """A table of questions while it is loaded: rows are added, then it is made a benchmark."""
+    """A table of questions while it is loaded. Its rows are added, and become a benchmark."""
 
     def __init__(
         self,
@@ -501,9 +501,9 @@ class _Table:
         text = row.text("question")
         if not text:
             raise row.fault("question", "it is empty.")
-        own_id = self._id(row, name)
+        question_id = self._id(row, name)
         choices = options.texts if kind == "choice" else ()
-        fields: dict[str, Any] = {"id": own_id, "category": row.text("category")}
+        fields: dict[str, Any] = {"id": question_id, "category": row.text("category")}
         if span is not None and span != answer:
             fields["positions_s"] = (span,)
         try:
@@ -512,10 +512,10 @@ class _Table:
             raise InputError(f"{row.place}: {error}") from error
         self._check_times(row, name, source, question)
         identity = repr((name, text, options.texts))
-        first, its_answer = self._answers.setdefault(identity, (row.place, question.answer))
-        if first != row.place:
-            if its_answer != question.answer:
-                raise row.fault("answer", f"{first} asks the same, with another answer.")
+        first_place, first_answer = self._answers.setdefault(identity, (row.place, question.answer))
+        if first_place != row.place:
+            if first_answer != question.answer:
+                raise row.fault("answer", f"{first_place} asks the same, with another answer.")
             self._twice.append(row.place)
             return
         subtitles = self._subtitles(row, name, source)
@@ -525,12 +525,13 @@ class _Table:
         self._cases.append(Case(question, name, opened, facts))
 
     def _id(self, row: _Row, video: str) -> str:
+        """Return the id of a row's question; raise InputError if an earlier row has it."""
         number = row.place.rpartition(" ")[2]  # of "Row 3" or "questions.csv, row 3"
-        own = row.text("id") or f"{PurePosixPath(video).stem}-{number}"
-        if own in self._ids:
-            raise row.fault("id", f"{own!r:.60} is the id of {self._ids[own]} too.")
-        self._ids[own] = row.place
-        return own
+        question_id = row.text("id") or f"{PurePosixPath(video).stem}-{number}"
+        if question_id in self._ids:
+            raise row.fault("id", f"{question_id!r:.60} is the id of {self._ids[question_id]} too.")
+        self._ids[question_id] = row.place
+        return question_id
 
     def _source(self, row: _Row) -> tuple[str, Path | Video]:
         """Return the name of a row's video, and its file or the open video."""
@@ -543,10 +544,10 @@ class _Table:
             raise row.fault("video", "it is empty: write the path of the video.")
         path = self._file(row, "video", name, VIDEO_SUFFIXES)
         root = self._root.resolve()
-        own = path.resolve()
-        if own.is_relative_to(root):
-            return own.relative_to(root).as_posix(), path
-        return str(own), path
+        target = path.resolve()
+        if target.is_relative_to(root):
+            return target.relative_to(root).as_posix(), path
+        return str(target), path
 
     def _file(self, row: _Row, column: str, name: str, suffixes: Sequence[str]) -> Path:
         """Return the file that a cell names, with or without its suffix."""
@@ -631,6 +632,7 @@ class _Table:
         for name in self._facts:
             typed = typed_column([case.facts[name] for case in self._cases])
             for case, value in zip(self._cases, typed, strict=True):
+                # `add` has made a dictionary for each case.
                 cast(dict[str, Any], case.facts)[name] = value
         return Benchmark(self.name, tuple(self._cases))
 
@@ -667,7 +669,7 @@ def _read(source: Rows) -> tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]:
 
 
 def _columns_of(headers: Sequence[str]) -> dict[str, str]:
-    """Return the column of each field of a row that the table has."""
+    """Return the columns of a table by their fields (see COLUMNS)."""
     plain = dict[str, str]()
     for header in headers:
         plain.setdefault(re.sub(r"[^a-z0-9]+", "_", header.lower()).strip("_"), header)

@@ -56,12 +56,13 @@ def windows(scored: Sequence[Scored]) -> list[Measure]:
 def every_event(scored: Sequence[Scored]) -> list[Measure]:
     """Return CoMET-Bench's F1@0.5, mIoU and accuracy of counts, over the queries that have events.
 
-    F1 is pooled over all queries: a predicted and a true interval are a pair if their IoU is at
+    F1 is pooled over these queries: a predicted and a true interval are a pair if their IoU is at
     least 0.5, and each interval is in at most one pair. Queries without events are scored by
     `rejection`.
     """
     shown = _with_intervals(scored)
     return [
+        # F1 = 2 · pairs / (true intervals + predicted intervals)
         Measure.of("F1@0.5", shown, lambda each: 2 * sum(_hits(each, 0.5)), weight=_true_and_given),
         Measure.of("mIoU", shown, iou),
         Measure.of("count accuracy", shown, _has_right_count),

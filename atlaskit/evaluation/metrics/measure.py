@@ -53,8 +53,8 @@ class Measure:
     """
 
     name: str
-    """Its name in the benchmark's paper, such as "R@0.5". For a part, a colon and the part
-    follow."""
+    """Its name in the benchmark's paper, such as "R@0.5". If the measure is of a part of the
+    questions, a colon and the name of the part follow."""
     values: tuple[float, ...]
     """One value for each question, or for each group of questions that is scored together."""
     videos: tuple[str, ...]
@@ -75,7 +75,14 @@ class Measure:
         *,
         weight: Callable[[Scored], float] | None = None,
     ) -> Measure:
-        """Return the mean of a value of each question, or the sum of the values over their weights.
+        """Return the measure of one value for each question: their mean, or a ratio of sums.
+
+        Args:
+            name: The name of the measure.
+            scored: The questions.
+            value: Returns the value of a question.
+            weight: Returns the weight of a question. If given, the measure is the sum of the values
+                over the sum of the weights.
 
         Examples:
             >>> right = ak.metrics.Scored(question, "match.mp4", {}, prediction=question.answer)
@@ -99,4 +106,4 @@ class Measure:
 
 
 Metric = Callable[[Sequence[Scored]], list[Measure]]
-"""The official metric of a benchmark: its numbers, from all questions with their answers."""
+"""The official metric of a benchmark: takes all answered questions, and returns its numbers."""

@@ -33,7 +33,7 @@ MARK = "installed"
 IMAGES = "image-processing"
 """Name of the folder of torchvision in the server's environment. It is added to the path only for
 some models, since others were trained on images that Pillow prepared (`Preset.torchvision`)."""
-OPERATORS = (
+OPERATORS = (  # torchvision's operators in C++
     "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward",
     "ps_roi_align", "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward",
     "deform_conv2d", "_deform_conv2d_backward",
@@ -61,8 +61,7 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
     Raises:
         ServerError: If vLLM cannot be installed.
     """
-    own_vllm = importlib.util.find_spec("vllm")
-    if own_vllm is not None and own_vllm.origin is not None:  # else a mere folder named vllm
+    if _has_vllm():
         return sys.executable
     build = build or fitting_build()
     folder = folder or default_folder() / build
@@ -96,15 +95,22 @@ class _Wait:
 
 
 def _problem(error: Exception) -> str:
-    """Return what went wrong, in words."""
+    """Return the message of an error; for an OSError without its path."""
     return reason(error) if isinstance(error, OSError) else str(error)
 
 
 def missing_in(build: Build) -> Path | None:
     """Return where `interpreter` would install vLLM; None if it is installed already."""
     folder = default_folder() / build
-    is_there = importlib.util.find_spec("vllm") is not None or _is_installed(folder, build)
-    return None if is_there else folder
+    if _has_vllm() or _is_installed(folder, build):
+        return None
+    return folder
+
+
+def _has_vllm() -> bool:
+    """Return whether this Python has vLLM itself, and not just a folder of that name."""
+    spec = importlib.util.find_spec("vllm")
+    return spec is not None and spec.origin is not None
 
 
 def default_folder() -> Path:
@@ -120,11 +126,11 @@ def default_folder() -> Path:
 def install(folder: Path, build: Build) -> None:
     """Install a build into an environment, which is made anew.
 
-    The environment gets this Python, or the next one on the machine that vLLM and PyTorch have
-    builds for. Builds for a new Python come late, and an index may have them only for a few.
+    The environment gets this Python or, if vLLM and PyTorch have no builds for it, another one of
+    the machine. Builds for a new Python come late, and an index may have them for few versions.
 
     Raises:
-        ServerError: If none of them works. The message says why this Python does not.
+        ServerError: If no Python works. The message gives the reason for this Python.
     """
     problems: list[str] = []
     for python in pythons():
@@ -151,7 +157,7 @@ def install(folder: Path, build: Build) -> None:
 
 
 def pythons() -> list[str]:
-    """Return the interpreters of this machine that vLLM may run on: this one, then newer first."""
+    """Return the Pythons of this machine that vLLM may run on: this one, then the newest first."""
     interpreters = [sys.executable]
     for minor in (14, 13, 12, 11):
         path = shutil.which(f"python3.{minor}")
@@ -171,7 +177,7 @@ def _digest(build: Build) -> str:
 
 
 def _is_installed(folder: Path, build: Build) -> bool:
-    """Return whether all that the lock lists was installed, and the environment's Python works."""
+    """Return whether everything in the lock was installed, and the environment has a Python."""
     mark = folder / MARK
     is_complete = mark.exists() and mark.read_text() == _digest(build)
     return is_complete and os.access(folder / "bin" / "python", os.X_OK)

@@ -1,4 +1,4 @@
-"""Packages at the versions that were tested, and what is shown while they are installed.
+"""Installs packages at the versions that were tested, and shows the progress.
 
 Contents:
     `install_locked`: installs the packages of an environment. `requirements.lock` lists them for
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 HEARTBEAT_S = 10.0
-"""Seconds after which a stage that lasts is printed again, to show that it still goes on."""
+"""Seconds after which a stage is printed again, to show that it still goes on."""
 
 
 class Progress:
@@ -118,7 +118,13 @@ def install_locked(
 def pip_install(
     folder: Path, arguments: list[str], progress: Progress, more_index: str = ""
 ) -> None:
-    """Run `pip install`, and once more with another index too if the machine's own fails.
+    """Run `pip install`; if it fails, run it again with one more index.
+
+    Args:
+        folder: The environment.
+        arguments: Options of pip, and requirements.
+        progress: Where the stages are shown.
+        more_index: The URL of the other index; "" for no second run.
 
     Raises:
         NotInstalled: If pip fails.
@@ -137,7 +143,7 @@ def pip_install(
 
 
 def succeeds(command: list[str], log: Path, progress: Progress, stage: str) -> bool:
-    """Run a command to its end, with its output in the log; return whether it succeeded."""
+    """Run a command to its end and add its output to the log; return whether it succeeded."""
     with log.open("ab") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:

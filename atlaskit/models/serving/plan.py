@@ -42,7 +42,7 @@ PROBE = b"""\
 #include <omp.h>
 extern "C" int tried() { return omp_get_max_threads(); }
 """
-"""A program that a working compiler can build."""
+"""A program in C++ that a working compiler can build."""
 CORE = re.compile(r"^(processor|physical id|core id)\s*: (\d+)$", re.MULTILINE)
 """A line of Linux's description of the processor."""
 
@@ -189,12 +189,12 @@ WORDS = 8192
 GRIDS = ((8, 320), (8, 256), (6, 320), (8, 192), (6, 256), (6, 192), (4, 320), (4, 256), (4, 192))
 """K and cell (the longer side, in pixels) in the order in which they are tried."""
 Sheets = Callable[[int, int, int], tuple[int, int]]
-"""Takes K, cell and patch; returns the (width, height) in pixels of the sheet of a 16:9 video."""
+"""Takes K, cell and patch; returns the (width, height) in pixels of a 16:9 video's grid image."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model takes, by its weights and its configuration."""
+    """The memory that a model takes, by its weights and its configuration."""
 
     weights: int
     """Bytes of the weights as they are published."""
@@ -208,7 +208,7 @@ class Sizes:
     longest: int
     """Most tokens of a conversation."""
     patch: int
-    """Side of the square, in pixels, that one image token stands for."""
+    """Side, in pixels, of the square of an image that one token stands for."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
     Args:
         model: A folder, or the name of a model on the hub.
         gb: Memory of the card in GiB.
-        sheets: Gives the size of a sheet.
+        sheets: Gives the size of a grid image.
 
     Raises:
         InputError: If `gb` is not above 0, the model's configuration is not here, or not even
@@ -311,10 +311,10 @@ def _best_of(models: Sequence[tuple[str, Sizes]], gb: float, sheets: Sheets) -> 
 def _plan_of_grid(
     model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: Sheets
 ) -> Plan:
-    """Return the plan of one grid, which fits if the plan has a conversation.
+    """Return the plan of one grid. If the grid does not fit, the plan has 0 conversations.
 
-    The weights are converted to 8 bits if fewer than `ENOUGH` conversations fit beside them in 16
-    bits and more would fit then, or if no conversation fits either way.
+    The weights are converted to 8 bits if fewer than `ENOUGH` conversations fit beside weights in
+    16 bits and more would fit beside weights in 8 bits, or if none fits in either case.
     """
     width, height = sheets(k, cell, sizes.patch)
     image_tokens = math.ceil(width / sizes.patch) * math.ceil(height / sizes.patch)
@@ -342,11 +342,10 @@ def _plan_of_grid(
 
 
 def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
-    """Return how many conversations may run at once, by the states that linear attention keeps.
+    """Return for how many conversations at once there is memory for the linear-attention states.
 
-    vLLM 0.33 fails after minutes of loading if it may run more conversations than there is memory
-    for their states. The result is None for a model without such states, or one whose configuration
-    is not known.
+    vLLM 0.33 fails after minutes of loading if it may run more conversations than that. The result
+    is None for a model without such states, or one whose configuration is not known.
 
     Args:
         model: A folder, or the name of a model on the hub.
@@ -393,12 +392,12 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
 
 
 def published() -> dict[str, Any]:
-    """Return what is known of published models, by their names."""
+    """Return the sizes of published models (see `PUBLISHED`), by their names."""
     return dict(json.loads(PUBLISHED.read_text(encoding="utf-8")))
 
 
 def sizes_of(model: str) -> Sizes:
-    """Return what a model takes.
+    """Return the memory that a model takes.
 
     Args:
         model: A folder, or the name of a model that is on this machine or is one of `published`.

@@ -6,8 +6,8 @@ Contents:
     `KeptServer`, `keep`, `find_kept`: A command that asks one question leaves its server to the
         supervisor, which stops it when no request has reached it for a while. Until then other
         commands of the user find it in the list of processes: one argument of the supervisor
-        describes the server, and the name of its process says whether the server may be used. So
-        no file is written that could become stale. Only Linux has such a list.
+        describes the server, and the name of the supervisor's process says whether the server may
+        be used. So no file is written that could become stale. Only Linux has such a list.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FAULT = re.compile(
 )
 """The last line of a Python traceback, or an error of argparse."""
 NOTICE = 4
-"""Place of the notice among a supervisor's arguments: `python -I supervisor.py OWNER NOTICE …`."""
+"""Index of the notice in a supervisor's command: `python -I supervisor.py OWNER NOTICE …`."""
 IDLE_S = 600.0
 """Seconds without a request after which a kept server is stopped."""
 HANGS_S = 30.0
@@ -86,7 +86,7 @@ class ServerProcess:
             command: The command that starts vLLM.
             log: The file that its output goes to, in a folder of its own.
             environment: Environment variables of the server.
-            notice: What other processes may read about the server once it is kept, see `notice_of`.
+            notice: Describes the server to other processes once it is kept, see `notice_of`.
 
         Raises:
             OSError: If the process cannot be started.
@@ -104,7 +104,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=output,
                 env=environment,
-                cwd=log.parent if notice else None,  # a kept server must not hold the user's folder
+                cwd=log.parent if notice else None,  # a kept server must not use the user's folder
                 start_new_session=True,
             )
 
@@ -153,8 +153,8 @@ class ServerProcess:
         """Stop all processes of the server and wait until they have ended.
 
         Args:
-            keep_log: Whether to keep the log. It is kept anyway if the server was never ready or
-                has died.
+            keep_log: Whether to keep the log of a server that worked. The log of one that was never
+                ready, or has died, is always kept.
         """
         was_healthy = self._is_ready and self.is_alive
         self._is_stopped = True
@@ -163,8 +163,8 @@ class ServerProcess:
         if was_healthy and not keep_log:
             shutil.rmtree(self._log.parent, ignore_errors=True)
 
-    def failure(self, what: str) -> ServerError:
-        """Return an error that says what the server did ("did not start") and why, by its log."""
+    def failure(self, event: str) -> ServerError:
+        """Return an error with an event ("did not start") and its reason from the server's log."""
         text = ""
         if self._log.is_file():  # someone may have cleaned /tmp
             text = self._log.read_text(errors="replace")
@@ -177,7 +177,7 @@ class ServerProcess:
         elif not why:
             why = f"it ended with status {status}"
         return ServerError(
-            f"The server of {self._model} {what}: {printable(why)}. Its log is {self._log}."
+            f"The server of {self._model} {event}: {printable(why)}. Its log is {self._log}."
         )
 
 
@@ -245,7 +245,7 @@ class KeptServer(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """Whether its supervisor runs. Another process may have got its number since."""
+        """Whether its supervisor runs, and its process id has not passed to another process."""
         return _server_of(Path(f"/proc/{self.keeper}")) == self
 
     @property
@@ -286,7 +286,11 @@ def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
 
 
 def keep(supervisor: subprocess.Popen[bytes]) -> KeptServer | None:
-    """Let others find a server that answers, and its supervisor keep it; None if it has died."""
+    """Leave a server that answers to its supervisor, so that other commands can find it.
+
+    Returns:
+        The server, or None if it has died.
+    """
     supervisor.send_signal(signal.SIGUSR1)
     while supervisor.poll() is None:
         server = _server_of(Path(f"/proc/{supervisor.pid}"))
@@ -327,7 +331,7 @@ def all_kept() -> Iterator[KeptServer]:
 
 
 def free_gpu() -> None:
-    """Stop the kept servers that have no open request: each has most of the GPU's memory."""
+    """Stop the kept servers without an open request, since each takes most of the GPU's memory."""
     for server in all_kept():
         if not requests_of(server.url)[0]:
             task = f"stopping the idle server of {server.name}, which has the GPU's memory"

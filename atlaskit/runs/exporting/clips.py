@@ -31,7 +31,7 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 
 SHORTEST_S = 2.0
-"""The least length of a clip, in seconds; a shorter one would end before it is seen."""
+"""The least length of a clip, in seconds; a shorter one would be over too soon to be recognised."""
 BATCH = 40
 """Frames that are decoded at once; this bounds the memory that a long clip takes."""
 RATE = 48_000
@@ -39,7 +39,7 @@ RATE = 48_000
 GAP = RATE // 10
 """Gaps of fewer samples are ignored, since the times in files are rounded."""
 CLIP = Kind("clip", 2, is_image=True)
-"""A part of a video as a film. Not in the key: the encoders and their versions."""
+"""A part of a video as a film. The key leaves out the encoders and their versions."""
 Samples = NDArray[np.int16]
 """Stereo sound at `RATE`, (n, 2)."""
 
@@ -53,6 +53,7 @@ class Form(NamedTuple):
     encoders: tuple[str, ...]
     """The video encoders, the best one first."""
     options: dict[str, object]
+    """The options of the video encoder."""
     sound: str
     """The encoder of sound."""
 
@@ -61,9 +62,21 @@ class Form(NamedTuple):
 VPX: dict[str, object] = {"deadline": "realtime", "cpu-used": "8", "b": "1000000", "threads": "1"}
 FORMS = {
     # VP8, which is fast to make, and VP9 play in every browser; H.264 in players and messengers.
-    "webm": Form(10, 640, 15, ("libvpx", "libvpx-vp9"), VPX, "libopus"),
+    "webm": Form(
+        longest_s=10,
+        longest_side_px=640,
+        max_fps=15,
+        encoders=("libvpx", "libvpx-vp9"),
+        options=VPX,
+        sound="libopus",
+    ),
     "mp4": Form(
-        120, 1280, 30, ("libx264", "libopenh264"), {"preset": "veryfast", "crf": "23"}, "aac"
+        longest_s=120,
+        longest_side_px=1280,
+        max_fps=30,
+        encoders=("libx264", "libopenh264"),
+        options={"preset": "veryfast", "crf": "23"},
+        sound="aac",
     ),
 }
 """The forms of a clip: one to play in the page, and one to send on."""
@@ -116,18 +129,18 @@ class Clip:
         count = max(1, round(length_s * self.fps))
         times_s = [self.start_s + index * length_s / count for index in range(count)]
         files = [self.video.locate(time_s)[0] for time_s in (times_s[0], times_s[-1])]
-        is_passing = any(file.is_stand_in for file in files)
+        is_transient = any(file.is_stand_in for file in files)  # if so, the film is not cached
         unreadable = np.asarray(unreadable_tile(self.size))
 
         def frames() -> Iterator[Pixels]:
-            nonlocal is_passing
+            nonlocal is_transient
             for first in range(0, count, BATCH):
                 for frame in self.video.try_frames(times_s[first : first + BATCH], self.size):
-                    is_passing |= isinstance(frame, FrameError) and not frame.is_lasting
+                    is_transient |= isinstance(frame, FrameError) and not frame.is_lasting
                     yield unreadable if isinstance(frame, FrameError) else frame
 
         film = _film(frames(), self, _sound(self.video, (self.start_s, self.end_s)))
-        return Transient(film) if is_passing else film
+        return Transient(film) if is_transient else film
 
 
 def make_clip(
@@ -149,7 +162,7 @@ def make_clip(
     longest_s = FORMS[form].longest_s
     shown_s = min(max(length_s, SHORTEST_S), longest_s, video.duration_s)
     limit = f"; it has at most {longest_s:g} s"
-    if length_s <= shown_s:
+    if length_s <= shown_s:  # the whole interval fits, so the clip may reach beyond it
         around_s = (lowest_s + highest_s) / 2
         lowest_s = 0.0
         highest_s = video.duration_s
@@ -181,7 +194,7 @@ def write_clips(
             written.
     """
     target = Path(folder)
-    made = list[Path]()
+    paths = list[Path]()
     stretches = [each for each in passages if not each.is_whole]
     for number, passage in enumerate(stretches, start=1):
         video = videos.get(passage.video)
@@ -190,6 +203,7 @@ def write_clips(
                 f"Clips are cut from the video, and {passage.video or 'it'!r:.80} is not given: "
                 "pass videos=."
             )
+        # A moment gets a length, but does not reach beyond the video.
         end_s = max(passage.end_s, min(video.duration_s, passage.start_s + 0.001))
         clip, _ = make_clip(
             video,
@@ -208,8 +222,8 @@ def write_clips(
             raise InputError(
                 f"{printable(str(path), 200)} cannot be written: {reason(error)}."
             ) from error
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths
 
 
 def has_sound(film: bytes) -> bool:
@@ -243,30 +257,30 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
         stream.pix_fmt = "yuv420p"
         stream.options = form.options.copy()
         stream.codec_context.colorspace = Colorspace.ITU601
-        voice = None if sound is None else container.add_stream(form.sound, rate=RATE)
-        assert voice is None or isinstance(voice, AudioStream)
+        sound_stream = None if sound is None else container.add_stream(form.sound, rate=RATE)
+        assert sound_stream is None or isinstance(sound_stream, AudioStream)
 
-        def speak(first: int, last: int | None) -> None:
-            """Write the sound that belongs to the next pictures."""
-            if voice is not None and sound is not None and len(sound[first:last]):
-                heard = av.AudioFrame.from_ndarray(
+        def write_sound(first: int, last: int | None) -> None:
+            """Write the samples `[first, last)`; None means to the end."""
+            if sound_stream is not None and sound is not None and len(sound[first:last]):
+                samples = av.AudioFrame.from_ndarray(
                     sound[first:last].reshape(1, -1), format="s16", layout="stereo"
                 )
-                heard.sample_rate = RATE
-                heard.pts = first
-                container.mux(voice.encode(heard))
+                samples.sample_rate = RATE
+                samples.pts = first
+                container.mux(sound_stream.encode(samples))
 
         number = -1
         for number, frame in enumerate(frames):
-            if number % frames_per_s == 0:
+            if number % frames_per_s == 0:  # the next second of sound, then its pictures
                 second = number // frames_per_s
-                speak(second * RATE, (second + 1) * RATE)
+                write_sound(second * RATE, (second + 1) * RATE)
             picture = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="yuv420p")
             picture.pts = number
             container.mux(stream.encode(picture))
-        speak((number // frames_per_s + 1) * RATE, None)
+        write_sound((number // frames_per_s + 1) * RATE, None)
         container.mux(stream.encode())
-        container.mux([] if voice is None else voice.encode())
+        container.mux([] if sound_stream is None else sound_stream.encode())
     return buffer.getvalue()
 
 
@@ -289,18 +303,18 @@ def _sound(video: Video, span_s: Span) -> Samples | None:
     """Return the sound of an interval, silent where a file has none; None if no file has sound."""
     sound = np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16)
     first = 0
-    is_heard = False
+    is_audible = False
     for part, start_s, end_s in parts_of(video, *span_s):
         last = first + round((end_s - start_s) * RATE)
         with suppress(VideoError):  # no sound, or none that can be sought
-            _hear(part, start_s, sound[first:last])
-            is_heard = True
+            _decode_sound(part, start_s, sound[first:last])
+            is_audible = True
         first = last
-    return sound if is_heard else None
+    return sound if is_audible else None
 
 
-def _hear(part: Video, start_s: float, sound: Samples) -> None:
-    """Write the sound of a file from a second on into an array, as far as it can be decoded.
+def _decode_sound(part: Video, start_s: float, sound: Samples) -> None:
+    """Fill an array with the sound of a file from `start_s` on, as far as it can be decoded.
 
     Raises:
         VideoError: The file has no sound, or its clock jumps, so that its sound has to be decoded
@@ -314,7 +328,7 @@ def _hear(part: Video, start_s: float, sound: Samples) -> None:
     if source.joints:
         raise VideoError(f"The clock of {part.name} jumps.")
     origin_s = source.start_s + source.lead_s + start_s
-    place = 0
+    position = 0  # of the next sample in the array; negative before its start
     container, _ = open_container(source.path, is_known=True)
     with container, suppress(*DECODE_ERRORS):
         stream = container.streams.audio[source.track().number]
@@ -323,16 +337,16 @@ def _hear(part: Video, start_s: float, sound: Samples) -> None:
         # Decoders need some sound before the first sample that is kept.
         container.seek(round(max(0.0, origin_s - 1) * av.time_base))
         for frame in container.decode(stream):
-            at = round(((frame.time or 0.0) - origin_s) * RATE)
-            if at >= len(sound):
+            start = round(((frame.time or 0.0) - origin_s) * RATE)
+            if start >= len(sound):
                 break
-            if abs(at - place) >= GAP:
-                place = at
+            if abs(start - position) >= GAP:
+                position = start
             frame.pts = None
             for piece in resampler.resample(frame):
                 samples = piece.to_ndarray().reshape(-1, 2)
-                if place + len(samples) > 0:
-                    room = sound[max(0, place) :]
-                    heard = samples[max(0, -place) :][: len(room)]
-                    room[: len(heard)] = heard
-                place += len(samples)
+                if position + len(samples) > 0:
+                    target = sound[max(0, position) :]
+                    wanted = samples[max(0, -position) :][: len(target)]
+                    target[: len(wanted)] = wanted
+                position += len(samples)

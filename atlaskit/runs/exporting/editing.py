@@ -4,9 +4,9 @@ In WebVTT each passage is a cue; its identifier holds kind and label, and a play
 text. Characters that a cue cannot hold (an empty line, `<`, `&`) are written as character
 references, so that the same text is read back.
 
-EDL and OpenTimelineIO count frames, on the clock of each file (`timecode`); a stretch that lies in
-several files of a playlist is an event of each. Both are written without a library, as plain text
-and as JSON.
+EDL and OpenTimelineIO count frames, on the clock of each file (`timecode`). A stretch that lies in
+several files of a playlist becomes one event for each file. Both are written without a library, as
+plain text and as JSON.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def read_vtt(text: str) -> list[Passage]:
 def _cue_passage(
     start_s: float, end_s: float, payload: str, identifier: re.Match[str] | None
 ) -> Passage:
+    """Return a cue as a passage; `identifier` is None if atlaskit did not write the cue."""
     words = clean(html.unescape(_TAG.sub("", payload)))
     if identifier is None:
         return Passage(start_s, end_s, words)
@@ -176,7 +177,11 @@ def pieces_of(passages: Sequence[Passage], videos: Videos) -> Iterator[Piece]:
 
 
 def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
-    """Return passages as an EDL: one event after another, each with a marker and its text."""
+    """Return passages as an EDL: one event after another, each with a marker and its text.
+
+    Raises:
+        InputError: No passage is a stretch.
+    """
     pieces = list(pieces_of(passages, videos))
     if not pieces:
         raise InputError("An EDL holds stretches, and there is none among what is exported.")
@@ -192,11 +197,12 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
         times = [clock.timecode(piece.first), clock.timecode(piece.after)]
         times += [record.timecode(record_tick), record.timecode(record_tick + count)]
         passage = piece.passage
+        # AX: a file instead of a tape; AA/V: sound and picture; C: a cut.
         lines.append(f"{number:03}  AX       AA/V  C        {' '.join(times)}")
         lines.append(f"* FROM CLIP NAME: {piece.name}")
         lines.append(f"* FRAME RATE: {clock.rate}")
-        place = times[2].replace(";", ":")  # readers of markers support no other sign
-        lines.append(f"* LOC: {place} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
+        marker_time = times[2].replace(";", ":")  # readers of markers support no other sign
+        lines.append(f"* LOC: {marker_time} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
         if passage.text:
             lines += [f"* COMMENT: {line}" for line in passage.text.split("\n")]
         record_tick += count
@@ -244,27 +250,20 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
             blocks[-1].remarks.append((remark[1], remark[2]))
     if not blocks:
         raise InputError("it has no event, a line with a number and four timecodes.")
-    return [_event(*rows, video, fps) for rows in blocks]
+    return [_event(rows, video, fps) for rows in blocks]
 
 
-def _event(
-    start: str,
-    end: str,
-    is_dropping: bool,
-    remarks: list[tuple[str, str]],
-    video: Video | None,
-    fps: float | None,
-) -> Passage:
-    facts = dict(reversed(remarks))  # the first remark of a name counts
-    clock = _clock(facts.get("FRAME RATE", ""), is_dropping, video, fps)
+def _event(rows: _EventRows, video: Video | None, fps: float | None) -> Passage:
+    facts = dict(reversed(rows.remarks))  # the first remark of a name counts
+    clock = _clock(facts.get("FRAME RATE", ""), rows.is_dropping, video, fps)
     try:
-        first = clock.tick(start, is_dropping or ";" in start)
-        after = clock.tick(end, is_dropping or ";" in end)
+        first = clock.tick(rows.start, rows.is_dropping or ";" in rows.start)
+        after = clock.tick(rows.end, rows.is_dropping or ";" in rows.end)
     except ValueError as error:
         raise InputError(f"{error}.") from error
     _, _, marker = facts.get("LOC", "").partition(" ")  # a timecode; then colour and label
     colour, _, label = marker.strip().partition(" ")
-    comments = [value for name, value in remarks if name in ("COMMENT", "COMMENTS")]
+    comments = [value for name, value in rows.remarks if name in ("COMMENT", "COMMENTS")]
     start_s = clock.seconds(first)
     return Passage(
         start_s,
@@ -278,7 +277,11 @@ def _event(
 
 
 def _clock(stated: str, is_dropping: bool, video: Video | None, fps: float | None) -> FrameClock:
-    """Return the clock of an event: of the video, of a given rate, or of the drop-frame mode."""
+    """Return the clock of an event.
+
+    The video's clock is used unless the EDL states another rate. Without the video, the rate is the
+    stated one, `fps`, or 29.97 for a drop-frame EDL, whichever is known first.
+    """
     match = re.fullmatch(r"(\d{1,7})(?:/(\d{1,5}))?|(\d{1,4}\.\d{1,6})", stated.strip())
     rate = None
     if match is not None and match[3]:
@@ -301,7 +304,11 @@ def _clock(stated: str, is_dropping: bool, video: Video | None, fps: float | Non
 
 
 def write_otio(passages: Sequence[Passage], videos: Videos) -> bytes:
-    """Return passages as an OpenTimelineIO timeline: one clip after another, each with a marker."""
+    """Return passages as an OpenTimelineIO timeline: one clip after another, each with a marker.
+
+    Raises:
+        InputError: No passage is a stretch.
+    """
     clips = [_clip(piece) for piece in pieces_of(passages, videos)]
     if not clips:
         raise InputError("A timeline holds stretches, and there is none among what is exported.")
@@ -325,7 +332,7 @@ def _clip(piece: Piece) -> dict[str, Any]:
         "marked_range": range_,
     }
     url = piece.path.absolute().as_uri() if piece.path is not None else piece.name
-    ours = {
+    row = {
         **passage.to_json(),
         "start_s": piece.start_s,
         "end_s": piece.end_s,
@@ -333,7 +340,7 @@ def _clip(piece: Piece) -> dict[str, Any]:
         "range": [piece.first, piece.after],
     }
     if piece.start_s != passage.start_s:  # at_s counts in the playlist, not in this part of it
-        ours.pop("at_s", None)
+        row.pop("at_s", None)
     return {
         "OTIO_SCHEMA": "Clip.1",
         "name": passage.words.split("\n")[0][:200] or piece.name,
@@ -344,7 +351,7 @@ def _clip(piece: Piece) -> dict[str, Any]:
             "target_url": url,
         },
         "markers": [marker],
-        "metadata": {"atlaskit": ours},
+        "metadata": {"atlaskit": row},
     }
 
 
@@ -360,7 +367,7 @@ def _range(first: int, count: int, rate: Fraction) -> dict[str, Any]:
 def read_otio(text: str) -> list[Passage]:
     """Return the clips of an OpenTimelineIO file, and the markers on clips of other programs.
 
-    A clip that was moved or trimmed since it was exported is where it is now.
+    A clip that was moved or trimmed after its export has its present times.
 
     Raises:
         InputError: The text is no timeline.
@@ -398,13 +405,13 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
         name = unquote(urlsplit(str(reference.get("target_url") or "")).path)
     video = name.replace("\\", "/").rpartition("/")[2]
     metadata = clip.get("metadata")
-    ours = metadata.get("atlaskit") if isinstance(metadata, dict) else None
+    row = metadata.get("atlaskit") if isinstance(metadata, dict) else None
     fps = span[2] if 0 < span[2] <= 100_000 else None
-    if isinstance(ours, dict):
+    if isinstance(row, dict):  # atlaskit wrote the clip
         ticks = [round(time_s * span[2]) for time_s in span[:2]]
-        if ours.get("range") != ticks:  # a person moved or trimmed it
-            ours = {**ours, "start_s": span[0], "end_s": span[1]}
-        yield Passage.from_json(ours)
+        if row.get("range") != ticks:  # a person moved or trimmed it
+            row = {**row, "start_s": span[0], "end_s": span[1]}
+        yield Passage.from_json(row)
         return
     yield Passage(span[0], span[1], str(clip.get("name") or ""), video=video, fps=fps)
     for marker in clip.get("markers") or []:
@@ -540,20 +547,22 @@ _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0
 
 
 def as_json(text: str) -> str:
-    """Return JSON5 as JSON: quote bare names, replace single quotes, drop comments and last commas.
+    """Return JSON5 as JSON: quote names, replace single quotes, drop comments and last commas.
 
     Raises:
-        InputError: It is no JSON5.
+        InputError: It is no JSON5, or has too many parts.
     """
     parts = list[str]()
-    place = 0
+    position = 0
     tokens = 0
-    while place < len(text):
+    while position < len(text):
         tokens += 1
-        found = _JSON5.match(text, place)
+        found = _JSON5.match(text, position)
         if found is None:
-            raise InputError(f"it is no JSON5: {text[place : place + 20]!r} was not expected.")
-        place = found.end()
+            raise InputError(
+                f"it is no JSON5: {text[position : position + 20]!r} was not expected."
+            )
+        position = found.end()
         token = found[0]
         match found.lastgroup:
             case "double" | "single":

@@ -85,7 +85,7 @@ class Format:
     write: Callable[[Sequence[Passage], Context], bytes]
     read: Callable[[str, Context], list[Passage]]
     lost: str
-    """The fields of a passage that it does not keep."""
+    """What the format does not keep of a passage, in words; "nothing" if it keeps all."""
     is_of_one_video: bool = False
     """Whether a file can hold the passages of one video only."""
 
@@ -111,95 +111,95 @@ def _duration(context: Context) -> float | None:
 
 FORMATS = (
     Format(
-        "csv",
-        ".csv",
-        "text/csv",
-        lambda passages, _: tables.write_csv(passages),
-        lambda text, _: tables.read_csv(text),
-        "nothing",
+        name="csv",
+        ending=".csv",
+        type="text/csv",
+        write=lambda passages, _: tables.write_csv(passages),
+        read=lambda text, _: tables.read_csv(text),
+        lost="nothing",
     ),
     Format(
-        "tsv",
-        ".tsv",
-        "text/tab-separated-values",
-        lambda passages, _: tables.write_csv(passages, "\t"),
-        lambda text, _: tables.read_csv(text),
-        "nothing",
+        name="tsv",
+        ending=".tsv",
+        type="text/tab-separated-values",
+        write=lambda passages, _: tables.write_csv(passages, "\t"),
+        read=lambda text, _: tables.read_csv(text),
+        lost="nothing",
     ),
     Format(
-        "json",
-        ".json",
-        "application/json",
-        lambda passages, _: tables.write_json(passages),
-        _read_json,
-        "nothing",
+        name="json",
+        ending=".json",
+        type="application/json",
+        write=lambda passages, _: tables.write_json(passages),
+        read=_read_json,
+        lost="nothing",
     ),
     Format(
-        "vtt",
-        ".vtt",
-        "text/vtt",
-        lambda passages, _: editing.write_vtt(passages),
-        lambda text, _: editing.read_vtt(text),
-        "confidence, question, less than a millisecond",
+        name="vtt",
+        ending=".vtt",
+        type="text/vtt",
+        write=lambda passages, _: editing.write_vtt(passages),
+        read=lambda text, _: editing.read_vtt(text),
+        lost="confidence, question, less than a millisecond",
         is_of_one_video=True,
     ),
     Format(
-        "edl",
-        ".edl",
-        "text/plain",
-        lambda passages, context: editing.write_edl(passages, context.videos),
-        lambda text, context: editing.read_edl(text, context.video, context.fps),
-        "confidence, question, less than a frame, answers in words",
+        name="edl",
+        ending=".edl",
+        type="text/plain",
+        write=lambda passages, context: editing.write_edl(passages, context.videos),
+        read=lambda text, context: editing.read_edl(text, context.video, context.fps),
+        lost="confidence, question, less than a frame, answers in words",
     ),
     Format(
-        "otio",
-        ".otio",
-        "application/json",
-        lambda passages, context: editing.write_otio(passages, context.videos),
-        lambda text, _: editing.read_otio(text),
-        "answers in words",
+        name="otio",
+        ending=".otio",
+        type="application/json",
+        write=lambda passages, context: editing.write_otio(passages, context.videos),
+        read=lambda text, _: editing.read_otio(text),
+        lost="answers in words",
     ),
     Format(
-        "losslesscut",
-        ".llc",
-        "application/json",
-        lambda passages, context: editing.write_llc(passages, context.videos),
-        lambda text, context: editing.read_llc(text, _duration(context)),
-        "the frame of evidence, answers in words",
+        name="losslesscut",
+        ending=".llc",
+        type="application/json",
+        write=lambda passages, context: editing.write_llc(passages, context.videos),
+        read=lambda text, context: editing.read_llc(text, _duration(context)),
+        lost="the frame of evidence, answers in words",
         is_of_one_video=True,
     ),
     Format(
-        "elan",
-        ".eaf",
-        "application/xml",
-        lambda passages, context: coding.write_eaf(passages, context.videos),
-        lambda text, _: coding.read_eaf(text),
-        "less than a millisecond",
+        name="elan",
+        ending=".eaf",
+        type="application/xml",
+        write=lambda passages, context: coding.write_eaf(passages, context.videos),
+        read=lambda text, _: coding.read_eaf(text),
+        lost="less than a millisecond",
         is_of_one_video=True,
     ),
     Format(
-        "boris",
-        ".boris",
-        "application/json",
-        lambda passages, context: coding.write_boris(passages, context.videos),
-        lambda text, _: coding.read_boris(text),
-        "confidence, question",
+        name="boris",
+        ending=".boris",
+        type="application/json",
+        write=lambda passages, context: coding.write_boris(passages, context.videos),
+        read=lambda text, _: coding.read_boris(text),
+        lost="confidence, question",
     ),
     Format(
-        "label-studio",
-        ".label-studio.json",
-        "application/json",
-        lambda passages, context: coding.write_label_studio(passages, context.videos),
-        _read_json,
-        "for other programs: question",
+        name="label-studio",
+        ending=".label-studio.json",
+        type="application/json",
+        write=lambda passages, context: coding.write_label_studio(passages, context.videos),
+        read=_read_json,
+        lost="for other programs: question",
     ),
     Format(
-        "camtrap-dp",
-        "observations.csv",
-        "text/csv",
-        lambda passages, context: tables.write_observations(passages, context.began),
-        lambda text, context: tables.read_observations(text, context.began),
-        "for other programs: less than a second",
+        name="camtrap-dp",
+        ending="observations.csv",
+        type="text/csv",
+        write=lambda passages, context: tables.write_observations(passages, context.began),
+        read=lambda text, context: tables.read_observations(text, context.began),
+        lost="for other programs: less than a second",
     ),
 )
 """All formats. The documentation repeats what each one does not keep, its `lost`."""
@@ -208,7 +208,7 @@ ENDINGS = {each.ending: each for each in FORMATS}
 
 
 def format_of(path: str | Path, form: str | None = None) -> Format:
-    """Return the format that `form` names, or without it the one that the file's name ends in.
+    """Return the format named `form`; if it is None, the format of the file name's ending.
 
     Raises:
         InputError: There is no such format.
@@ -231,7 +231,7 @@ def format_of(path: str | Path, form: str | None = None) -> Format:
 
 def check(path: str | Path, recorded_at: RecordedAt | None) -> None:
     """Raise InputError if an export cannot succeed, before there is anything to export."""
-    if format_of(path).name == "camtrap-dp":
+    if format_of(path).name == "camtrap-dp":  # the only format that needs dates
         Context({}, None, recorded_at).began("")
 
 

@@ -123,7 +123,7 @@ class Passage:
     """The second of the frame that was seen, for evidence."""
     is_whole: bool = False
     """Whether the passage covers all that was searched, as an answer in words without a stretch
-    does. Formats for film editors leave it out."""
+    does. Formats for film editors leave such passages out."""
 
     def __post_init__(self) -> None:
         for name in ("start_s", "end_s"):
@@ -175,7 +175,7 @@ class Passage:
 
     @classmethod
     def from_json(cls, value: object) -> Passage:
-        """Return the passage that `to_json` wrote; fields that are not known are left out.
+        """Return the passage that `to_json` wrote; unknown fields are ignored.
 
         Raises:
             InputError: A field is missing, or breaks a rule.

@@ -1,4 +1,4 @@
-"""CSV and JSON with every field of a passage, Camtrap-DP's observations.csv, and others' CSV.
+"""CSV and JSON with every field of a passage, Camtrap-DP's observations.csv, other programs' CSV.
 
 A CSV is opened in spreadsheets, and its texts come from anywhere. A text that a spreadsheet would
 compute as a formula is therefore written after an apostrophe, which is removed on reading.
@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from atlaskit.video.subtitles.text import parse_time
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """A text that begins with one of these can be a formula to a spreadsheet."""
 PASSAGES_VERSION = 1
+"""Version of the JSON that `write_json` writes."""
 COLUMNS = (
     "from",
     "to",
@@ -64,7 +65,7 @@ def from_cell(text: str) -> str:
 
 
 def _is_risky(text: str) -> bool:
-    """Return whether a text could be a formula, or the cell of one."""
+    """Return whether a text could be a formula, or a formula after apostrophes."""
     return text.lstrip(" '").startswith(FORMULA_SIGNS)
 
 
@@ -128,22 +129,26 @@ def read_passages_json(value: Any) -> list[Passage]:
 
 
 class Columns(NamedTuple):
-    """Which column of a CSV holds what: its position, or None."""
+    """The position of each column in a CSV; None for a column that the CSV lacks."""
 
     start: int | None
     end: int | None
     duration: int | None
     time: int | None
+    """The time of a row that is one moment, as in BORIS."""
     status: int | None
+    """Whether such a moment starts or stops a state."""
     text: int | None
     label: int | None
     kind: int | None
     confidence: int | None
     at: int | None
+    """The time of the frame that was seen: see `Passage.at_s`."""
     question: int | None
     video: int | None
     fps: int | None
     about: int | None
+    """Its cell is "all" in the row of an answer without a stretch: see `Passage.is_whole`."""
     subject: int | None
 
 
@@ -246,8 +251,8 @@ def _rows(text: str, delimiter: str = ",", most: int = MAX_PASSAGES) -> list[lis
     """Return the first `most` rows of a CSV.
 
     Raises:
-        InputError: It is no CSV, a line has too many columns, or rows are left over after
-            MAX_PASSAGES.
+        InputError: It is no CSV, a line has too many columns, or `most` is MAX_PASSAGES and there
+            are more rows.
     """
     if any(line.count(delimiter) > limits.COMMAS for line in text.split("\n")):
         raise InputError(f"a line has more than {limits.COMMAS:,} columns.")
@@ -286,7 +291,7 @@ def _time(text: str, unit_s: float = 1.0) -> float | None:
     except ValueError:
         pass
     seconds = parse_time(text)
-    if seconds is None:
+    if seconds is None:  # a decimal comma
         seconds = parse_time(text.replace(",", "."))
     if seconds is None:
         raise InputError(f"{text!r:.60} is not a time.")
@@ -397,7 +402,8 @@ def _coded(first: Event, end_s: float) -> Passage:
 def kind_and_label(code: str, subject: str) -> tuple[PassageKind, str]:
     """Return the kind and the label of a coded event; another program's events are notes.
 
-    In atlaskit's own, the subject is the kind, with a number where passages overlap.
+    In files of atlaskit, the subject is the kind, with a number where passages overlap, and the
+    code is the label, or the kind in brackets if the label is empty.
     """
     name = re.sub(r" \d+$", "", subject)
     if name not in KINDS:
@@ -447,8 +453,8 @@ def write_observations(
 ) -> bytes:
     """Return passages as the observations.csv of a camera trap data package.
 
-    Each is an observation of the level "media" and of the type "unclassified": a person, or a
-    classifier, says which species it is. The video's name is both its deployment and its
+    Each passage is an observation of the level "media" and of the type "unclassified": a person or
+    a classifier names the species later. The video's name is the id of both the deployment and the
     medium.
 
     Args:
@@ -510,7 +516,13 @@ def read_observations(text: str, recorded_at: Callable[[str], datetime]) -> list
     for row in filter(any, body):
         tags = _tags(cell(row, "observationTags"))
         video = cell(row, "mediaID") or cell(row, "deploymentID")
-        start_s, end_s = _seconds_of(row, cell, tags, video, recorded_at)
+        start_s, end_s = _seconds_of(
+            tags.get(SECONDS_TAG, ""),
+            event_start=cell(row, "eventStart"),
+            event_end=cell(row, "eventEnd"),
+            video=video,
+            recorded_at=recorded_at,
+        )
         is_ours = SECONDS_TAG in tags
         kind = tags.get("kind", "note")
         species = cell(row, "scientificName") or cell(row, "observationType")
@@ -530,27 +542,32 @@ def read_observations(text: str, recorded_at: Callable[[str], datetime]) -> list
 
 
 def _seconds_of(
-    row: Sequence[str],
-    cell: Callable[[Sequence[str], str], str],
-    tags: Mapping[str, str],
-    video: str,
-    recorded_at: Callable[[str], datetime],
+    tag: str, event_start: str, event_end: str, video: str, recorded_at: Callable[[str], datetime]
 ) -> tuple[float, float]:
-    """Return the seconds of an observation in its video."""
-    match [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]:
+    """Return the start and end of an observation in seconds of its video.
+
+    Args:
+        tag: The exact seconds, from the tag that `write_observations` adds; "" without it.
+        event_start: The cell of the observation's start.
+        event_end: The cell of the observation's end.
+        video: The name of the video.
+        recorded_at: Returns when the recording of a video began.
+
+    Raises:
+        InputError: A cell is no date and time, or the recording's start is not known.
+    """
+    match [_number(part) for part in tag.split("/")]:
         case [float(start_s), float(end_s)]:
             return start_s, end_s
     try:
-        start = datetime.fromisoformat(cell(row, "eventStart").strip())
-        end = datetime.fromisoformat(cell(row, "eventEnd").strip())
+        start = datetime.fromisoformat(event_start.strip())
+        end = datetime.fromisoformat(event_end.strip())
         began = recorded_at(video)
         return max(0.0, (start - began).total_seconds()), max(0.0, (end - began).total_seconds())
     except InputError:
         raise
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
-        ) from error
+        raise InputError(f"{event_start!r:.60} is no date and time with its time zone.") from error
 
 
 def _escaped(text: str) -> str:
@@ -560,6 +577,7 @@ def _escaped(text: str) -> str:
 
 
 def _tags(text: str) -> dict[str, str]:
+    """Return the tags of an observation by name."""
     tags = {}
     for part in text[: 4 * LABEL_CHARS + limits.ROW_TEXT].split("|"):
         name, _, value = part.strip(" ").partition(":")

@@ -24,21 +24,20 @@ NEVER = 2**62
 SLOWEST_FACTOR = 20
 """A jump is at least this many times as long as the usual step."""
 UNEVEN_S = Fraction(1)
-"""If another stream outlasts the pictures of a part by more than this, the next part starts at the
-end of that stream."""
+"""If another stream outlasts the pictures of a part by more than this many seconds, the next part
+starts at the end of that stream."""
 INTERLEAVING = 64
 """Packets for the same moment lie within this many video packets of each other in a file."""
 LONGEST_REORDER = 16
-"""The most frames over which a codec reorders."""
-
+"""The most frames between the place of a frame in the order of decoding and in that of showing."""
 DRIFT_S = Fraction(1, 2)
-"""The times in a program stream may be wrong by at most this much."""
+"""The times in an MPEG program stream may be wrong by at most this many seconds."""
 
 Ticks = NDArray[np.int64]
 
 
 class Run(NamedTuple):
-    """A run of packets of a stream other than the video, without a break in their times."""
+    """Consecutive packets of a stream other than the video, without a break in their times."""
 
     first: int
     """Number of video packets that precede the run in the file."""
@@ -55,7 +54,7 @@ class Run(NamedTuple):
 
 
 class SoundClock:
-    """Follows the clock of one stream other than the video, and cuts the stream into runs.
+    """Follows the clock of one stream of sound or subtitles, and cuts the stream into runs.
 
     Attributes:
         runs: The runs so far, in the order of the file.
@@ -77,12 +76,12 @@ class SoundClock:
 
 
 class Joint(NamedTuple):
-    """The place where a new part of a file begins."""
+    """The place where a new part of a file begins, because the container's clock breaks off."""
 
     picture: int
     """Index of the part's first picture."""
     shift: int
-    """Ticks to add to the container's times from there on."""
+    """Ticks to add to the container's times of the part."""
 
 
 class Timeline(NamedTuple):
@@ -90,6 +89,7 @@ class Timeline(NamedTuple):
 
     times: Ticks
     joints: list[Joint]
+    """The beginnings of all parts but the first."""
     end: Fraction
     """End of the longest stream, in seconds on that clock."""
 
@@ -108,8 +108,9 @@ def continuous(
     single time that contradicts both its neighbours is replaced.
 
     Args:
-        times: The times of the pictures, in the order in which they are shown; at least one.
-        duration: The duration of each picture.
+        times: The times of the pictures in ticks, in the order in which they are shown; at least
+            one.
+        duration: The duration of each picture in ticks.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
         may_jump: Whether a long step forward may be a jump of the clock. In most formats times are
@@ -134,7 +135,16 @@ def continuous(
 def _end_of_part(
     video_end: Fraction, first: int, after: int, count: int, runs: Sequence[Run], shift_s: Fraction
 ) -> Fraction:
-    """Return when the part `[first, after)` ends: with its pictures, or with a longer stream."""
+    """Return the second at which a part ends: with its pictures, or with a longer stream.
+
+    Args:
+        video_end: The second at which the part's pictures end.
+        first: Index of the part's first picture.
+        after: Index of the first picture after the part.
+        count: Number of pictures of all parts.
+        runs: The runs of the other streams.
+        shift_s: Seconds that are added to the container's times of the part.
+    """
     is_last = after == count
     longest = video_end
     for run in runs:
@@ -150,30 +160,37 @@ def _end_of_part(
 def _starts(
     times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction, longest: int
 ) -> list[int]:
-    """Return the indices at which parts begin; correct single wrong times in place."""
+    """Return the indices at which parts begin; correct single wrong times in place.
+
+    `longest` is the longest step in ticks that is no jump of the clock.
+    """
     starts = [0]
     steps = np.diff(times)
     for index in np.flatnonzero((steps < 0) | (steps - duration[:-1] > longest)) + 1:
         before = int(times[index - 1])
         step = int(times[index]) - before
         if 0 <= step <= longest + duration[index - 1]:
-            continue  # the time before it was the wrong one, and has been corrected
+            continue  # the time at index - 1 was the wrong one, and has been corrected
         if step < 0 and index - 2 >= starts[-1] and times[index] >= times[index - 2]:
+            # Without the time at index - 1, the times do not go back.
             times[index - 1] = min(int(times[index - 2] + duration[index - 2]), int(times[index]))
             continue
         following = int(times[index + 1]) if index + 1 < len(times) else None
         if following is not None and 0 <= following - before <= longest + 2 * duration[index - 1]:
+            # Without the time at index, the times neither go back nor jump.
             times[index] = min(before + int(duration[index - 1]), following)
-        elif step < 0 or not _is_still(int(index), times, starts[-1], runs, tick):
+        elif step < 0 or not _was_shown_until(int(index), times, starts[-1], runs, tick):
             starts.append(int(index))
     return starts
 
 
-def _is_still(index: int, times: Ticks, first: int, runs: Sequence[Run], tick: Fraction) -> bool:
-    """Return whether the step to picture `index` is no jump of the clock.
+def _was_shown_until(
+    index: int, times: Ticks, first: int, runs: Sequence[Run], tick: Fraction
+) -> bool:
+    """Return whether the picture before `index` was shown until then, so that no clock jumped.
 
-    Then the picture before was really shown that long: sound continues through the step, or the
-    pictures since `first`, where the part begins, are about as far apart.
+    It was if sound continues through the step to `index`, or if the pictures from `first` on, where
+    the part begins, are about as far apart. It also counts as shown if it is the only one there.
     """
     from_s = int(times[index - 1]) * tick + LONGEST_STEP_S
     until_s = int(times[index]) * tick - LONGEST_STEP_S
@@ -189,14 +206,14 @@ def ordered(times: Ticks, reach: int) -> Ticks:
     """Return the times that a container gives to pictures, sorted.
 
     A container may swap the times of pictures that are close together. Where times fall by more
-    than `reach`, a new part begins, and each part is sorted by itself.
+    than `reach` ticks, a new part begins, and each part is sorted by itself.
     """
     breaks = np.flatnonzero(np.diff(times) < -reach) + 1
     return np.concatenate(list(map(np.sort, np.split(times, breaks))))
 
 
 def paced(times: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
-    """Return the times of pictures as they follow from their durations.
+    """Return the times of pictures as computed from their durations.
 
     Where a stream gives one time for several pictures, FFmpeg may assign it to the wrong one. So a
     time of the container is used only if it differs from the computed one by more than DRIFT_S.

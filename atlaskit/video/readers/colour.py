@@ -1,8 +1,8 @@
-"""Converts colours to those of an SDR screen: finds the matrix of a frame, and maps HDR to SDR.
+"""Finds the matrix that a frame's colours are coded with, and maps HDR to SDR (`ToSDR`).
 
-A frame is first scaled with 16 bits per channel. Look-up tables turn its values into light, in
-units of reference white. A matrix converts the light to the primaries of BT.709, a tone curve maps
-HDR into the range of SDR, and another look-up table turns the light into 8-bit values.
+To map HDR, a frame is first scaled with 16 bits per channel. Look-up tables turn its values into
+light, in units of reference white. A matrix converts the light to the primaries of BT.709, a tone
+curve maps HDR into the range of SDR, and another look-up table turns the light into 8-bit values.
 
 The tone curve is the Möbius curve of FFmpeg's `tonemap` filter: light up to LINEAR_UP_TO keeps its
 value, and brighter light is compressed such that different highlights stay different. The curve is
@@ -76,8 +76,8 @@ PRIMARIES: dict[int, Mixing] = {9: FROM_BT2020, 11: FROM_P3, 12: FROM_P3}
 def matrix_of(frame: VideoFrame) -> int:
     """Return swscale's number of the matrix that a frame's colours are coded with.
 
-    Without a known tag, it is BT.2020 for frames with BT.2020 primaries or HDR. Otherwise it is
-    BT.709 for large frames and BT.601 for small ones (SD_WIDTH, SD_HEIGHT), as in mpv.
+    Without a known tag, the matrix is that of BT.2020 for frames with BT.2020 primaries or HDR, and
+    otherwise BT.709 for large frames and BT.601 for small ones (SD_WIDTH, SD_HEIGHT), as in mpv.
     """
     known = KNOWN_MATRICES.get(frame.colorspace)
     if known is not None:
@@ -89,20 +89,20 @@ def matrix_of(frame: VideoFrame) -> int:
     return BT470BG
 
 
-def tag_colours(frame: VideoFrame, given: Mapping[str, int | str]) -> None:
+def tag_colours(frame: VideoFrame, settings: Mapping[str, int | str]) -> None:
     """Tag a frame with the colours that its container specifies, if its stream specifies none.
 
     Args:
         frame: A decoded frame.
-        given: The settings from the container: see `Codec.settings`.
+        settings: The settings from the container: see `Codec.settings`.
     """
     names = ("colorspace", "color_primaries", "color_trc")
     if any(getattr(frame, name) != UNSPECIFIED for name in names):
         return
     for name in names:
-        setattr(frame, name, int(given.get(name, UNSPECIFIED)))
+        setattr(frame, name, int(settings.get(name, UNSPECIFIED)))
     # FFmpeg marks HEVC without a range as limited, so `limited` may mean that none was specified.
-    if given.get("color_range") == FULL:
+    if settings.get("color_range") == FULL:
         frame.color_range = FULL
 
 
@@ -114,7 +114,7 @@ def from_ycgco(planes: Pixels) -> Pixels:
 
 
 def from_limited(grey: np.ndarray) -> np.ndarray:
-    """Convert grey values from limited to full range. swscale takes all grey for full range."""
+    """Convert grey values from limited to full range, since swscale treats all as full range."""
     top = float(np.iinfo(grey.dtype).max)
     full = (grey.astype(np.float32) * (255 / top) - 16) * (top / 219)
     return np.asarray(np.rint(np.clip(full, 0, top)), grey.dtype)
@@ -137,6 +137,7 @@ class ToSDR(NamedTuple):
         return pixels.reshape(values.shape)
 
     def _block(self, values: NDArray[np.uint16]) -> Pixels:
+        """Convert the values of some pixels, (n, 3)."""
         red, green, blue = (_light_of(self.transfer)[values[:, channel]] for channel in range(3))
         if self.transfer == HLG:
             # From light of the scene to light of the screen: system gamma 1.2 (BT.2100).
@@ -161,8 +162,8 @@ def to_sdr(frame: VideoFrame) -> ToSDR | None:
     transfer = frame.color_trc
     primaries = frame.color_primaries
     if transfer in (PQ, HLG):
-        usual = FROM_BT2020 if primaries in (0, UNSPECIFIED) else None
-        return ToSDR(transfer, PRIMARIES.get(primaries, usual))
+        default = FROM_BT2020 if primaries in (0, UNSPECIFIED) else None
+        return ToSDR(transfer, PRIMARIES.get(primaries, default))
     if primaries in PRIMARIES:
         return ToSDR(0, PRIMARIES[primaries])
     return None
@@ -179,7 +180,12 @@ def _mixed(red: Light, green: Light, blue: Light, mixing: Mixing) -> tuple[Light
 
 
 def _tone_gain(brightest: Light, peak: float) -> Light:
-    """Return the factor by which the tone curve dims light. `peak` becomes 1."""
+    """Return the factors by which the tone curve dims light, such that light of `peak` becomes 1.
+
+    Args:
+        brightest: The light of the brightest channel of each pixel, in units of reference white.
+        peak: The brightest possible light, in the same units.
+    """
     knee = LINEAR_UP_TO
     a = -(knee**2) * (peak - 1) / (knee**2 - 2 * knee + peak)
     b = (knee**2 - 2 * knee * peak + peak) / (peak - 1)
@@ -193,7 +199,7 @@ def _tone_gain(brightest: Light, peak: float) -> Light:
 def _light_of(transfer: int) -> Light:
     """Return the light of each 16-bit value, in units of reference white.
 
-    For HLG, it is the light of the scene, from 0 to 1.
+    For HLG, return instead the light of the scene, from 0 to 1.
     """
     value = np.linspace(0, 1, 1 << 16)
     if transfer == PQ:

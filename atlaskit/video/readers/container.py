@@ -1,7 +1,7 @@
 """Opens a file with PyAV, checks that it is a video that can be decoded, and chooses the stream.
 
-* Faults: `what_it_is` recognises files that are no video by their first bytes. `is_encrypted` finds
-  videos that cannot be decoded without a key. Every read is bounded.
+* Faults: `what_it_is` recognises files that are not videos by their first bytes. `is_encrypted`
+  finds videos that cannot be decoded without a key. Every read is bounded.
 * Containers: `open_container`, and functions that read the tables of an open container.
 """
 
@@ -79,7 +79,8 @@ _BEGINNINGS = (
 )
 _FLAGS = re.DOTALL | re.MULTILINE
 KINDS = tuple((re.compile(start, _FLAGS), sentence) for start, sentence in _BEGINNINGS)
-"""Beginnings of files that are no video, and what to do. The last pattern lists image formats."""
+"""Patterns for the beginnings of files that are not videos, each with the end of a sentence that
+says what the file is and what to do."""
 PICTURES = {
     b"\xff\xd8\xff": "a JPEG picture",
     b"\x89PNG\r\n\x1a\n": "a PNG picture",
@@ -92,21 +93,21 @@ PICTURES = {
 UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
 """Suffixes of unfinished downloads."""
 TS_PACKETS = (188, 192, 204)
-"""Sizes in bytes of a packet of a transport stream: plain, with a time code (M2TS), and with check
-bytes."""
+"""Possible sizes in bytes of a transport stream's packet: plain, with a time code (M2TS), and with
+check bytes."""
 SYNC = 0x47
-"""The first byte of each packet."""
+"""The first byte of each packet of a transport stream."""
 NULL_STREAM = 0x1FFF
-"""The stream of packets without content."""
+"""The identifier (PID) of packets without content."""
 FEWEST_PACKETS = 8
-"""A stream with fewer packets does not show whether it is scrambled."""
+"""A stream with fewer packets than this is not taken for scrambled."""
 ENCRYPTED = "is encrypted (DRM): no tool shows it without its key; get a copy that is not"
 
 
 def what_it_is(path: Path) -> str | None:
-    """Return the end of a sentence about a file that FFmpeg cannot open; None if it is unknown.
+    """Return the end of a sentence that begins with the name of a file that FFmpeg cannot open.
 
-    The sentence begins with the file's name, and says what the file is and what to do.
+    The sentence says what the file is and what to do. None if that is unknown.
     """
     try:
         with path.open("rb") as file:
@@ -184,13 +185,14 @@ def _is_scrambled(head: bytes) -> bool:
         if not head[at] == head[at + size] == SYNC:  # bytes were lost, or files were joined
             at += 1
             continue
-        number = (head[at + 1] & 0x1F) << 8 | head[at + 2]
-        if number != NULL_STREAM and head[at + 3] & 0x10:
-            packets[number] += 1
-            scrambled[number] += head[at + 3] & 0xC0 != 0
+        stream = (head[at + 1] & 0x1F) << 8 | head[at + 2]
+        has_content = head[at + 3] & 0x10
+        if stream != NULL_STREAM and has_content:
+            packets[stream] += 1
+            scrambled[stream] += bool(head[at + 3] & 0xC0)
         at += size
-    for number, count in packets.items():
-        if count >= FEWEST_PACKETS and scrambled[number] > count / 2:
+    for stream, count in packets.items():
+        if count >= FEWEST_PACKETS and scrambled[stream] > count / 2:
             return True
     return False
 
@@ -200,8 +202,8 @@ DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, Ind
 READ_TIMEOUT_S = 30.0
 """Reading is abandoned if a file returns no data for this long."""
 OPTIONS = {"fflags": "-genpts", "merge_pmt_versions": "1"}
-"""FFmpeg computes no missing times of packets, and follows the streams of a transport stream that
-renumbers them midway."""
+"""Options of FFmpeg: it must not invent the missing times of packets, and it must follow streams
+that a transport stream renumbers midway."""
 NO_TIMESTAMPS = 0x80
 """FFmpeg's flag for formats that hold a bare stream, without an index and times."""
 MAY_JUMP = 0x200
@@ -217,7 +219,7 @@ TRANSIENT_ERRNOS = {
 
 
 class Distrust(Exception):
-    """What a container says about its pictures is not trusted.
+    """A container is not trusted to say which pictures there are and when they are shown.
 
     The message is the end of a sentence that begins with the file's name.
     """
@@ -225,7 +227,7 @@ class Distrust(Exception):
 
 def is_transient(error: BaseException) -> bool:
     """Return whether an error lies in the machine, not in the file, so that a retry may succeed."""
-    # VideoError: the file is gone or was replaced. ExitError: the read timed out.
+    # A VideoError means that the file is gone or was replaced, an ExitError that a read timed out.
     if isinstance(error, (MemoryError, VideoError, av.error.ExitError)):
         return True
     return isinstance(error, OSError) and error.errno in TRANSIENT_ERRNOS
@@ -248,6 +250,7 @@ def open_container(
     container = _open(path, OPTIONS | LONG_PROBE if is_long_probe else OPTIONS)
     contexts = [stream.codec_context for stream in container.streams.video]
     if any(context and not context.width for context in contexts):
+        # FFmpeg did not find the size of the pictures.
         container.close()
         container = _open(path, OPTIONS | LONG_PROBE)
     if not is_known and is_encrypted(path, container_kind(container)):
@@ -272,6 +275,7 @@ def _open(path: Path, options: dict[str, str]) -> InputContainer:
 
 
 def _video_stream(container: InputContainer, path: Path) -> VideoStream:
+    """Return the first stream that is marked as default, or else the first; no cover pictures."""
     streams = []
     defaults = []
     for stream in container.streams.video:
@@ -303,7 +307,7 @@ def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:
         try:
             yield from container.demux()
             return
-        except BlockingIOError:  # FFmpeg stops in the midst of zeros, and can go on
+        except BlockingIOError:  # FFmpeg stops within a run of zeros, and can go on
             continue
 
 
@@ -348,7 +352,8 @@ def tick_length(stream: VideoStream) -> Fraction:
 def frame_length(stream: VideoStream, *, is_raw: bool = False) -> Fraction:
     """Return the mean duration in seconds of one frame.
 
-    FFmpeg gives 25 frames per second as the average of a raw stream, whatever the stream says.
+    For a raw stream, one without a container (`is_raw`), FFmpeg's average rate is always 25 frames
+    per second, so its guessed rate is preferred.
     """
     rate = (stream.guessed_rate if is_raw else None) or stream.average_rate or stream.guessed_rate
     if rate:
@@ -365,5 +370,5 @@ def aspect_of(source: Any) -> Fraction | None:
 
 
 def as_fraction(ratio: Any) -> Fraction:
-    """Return a ratio as a fraction; since version 19, PyAV has a type of its own for ratios."""
+    """Return a ratio as a fraction, since PyAV 19 has a type of its own for ratios."""
     return Fraction(ratio.numerator, ratio.denominator)

@@ -17,10 +17,10 @@ from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketId, PacketSource, Step, StepPlan, packet_id
 
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
-"""Codecs whose packets tell whether other frames refer to them. Those without references need not
-be decoded."""
+"""Codecs whose packets say whether other frames refer to theirs. Frames to which none refers can be
+skipped."""
 TRANSPARENT = {"vp8", "libvpx-vp9"}
-"""Decoders that may expect transparency beside the colours of each packet."""
+"""Decoders that may expect each packet to hold transparency beside its colours."""
 STALL_S = 60.0
 """A decoder that has produced no frame for this long is abandoned."""
 
@@ -45,11 +45,12 @@ class DecodeError(Exception):
 class Decoder:
     """Decodes packets of one file in order, and keeps the requested frames.
 
-    Call `start`, then `feed` with each step up to the last chunk, and `finish` with the last chunk.
-    A decoder that is paused can `start` again for the frames that follow.
+    `PacketSource.steps` yields the packets of a request in chunks. Call `start` first, then `feed`
+    with each packet of all chunks but the last, then `finish` with the last chunk. If `finish`
+    paused the decoder, `start` it again for the frames that follow.
 
     Attributes:
-        position: The last packet that it decoded; None if the decoder cannot be used again.
+        position: The last packet that was decoded; None if the decoder cannot be started again.
         last_tick: The latest tick that was requested.
     """
 
@@ -59,24 +60,25 @@ class Decoder:
         Args:
             source: Where the packets come from.
             threads: The number of threads.
-            is_opaque: Whether it ignores transparency, whose data may end before the colours.
+            is_opaque: Whether to ignore transparency, whose data may end before the colours do.
         """
         self._is_opaque = is_opaque
-        self._codec = self._first = source.codec
+        self._first_codec = source.codec
+        self._codec = source.codec
         self._threads = threads
         self._context = new_context(self._codec, threads, is_strict=True)
         self._can_skip = source.codec.name in SKIPPABLE
-        self._coded = source.codec.coded_size
-        self._scaler = PictureScaler(source.size, self._coded, source.orientation)
+        self._coded_size = source.codec.coded_size
+        self._scaler = PictureScaler(source.size, self._coded_size, source.orientation)
         self._new_frames = 0
-        self._recent: list[VideoFrame] = []
+        self._recent: list[VideoFrame] = []  # frames that the next request may want
         self._keeps_recent = False
         self._found: dict[float, Pixels] = {}
         self.position: PacketId | None = None
         self.last_tick = 0
 
     def start(self, plan: StepPlan, size: Size) -> None:
-        """Begin a request for frames scaled to `size` (w, h)."""
+        """Begin a request for the frames of a plan, scaled to `size` (w, h)."""
         self._plan = plan
         self._size = size
         self._found = {}
@@ -87,8 +89,8 @@ class Decoder:
 
         Args:
             steps: The last packets.
-            may_pause: Whether to stop as soon as all targets are found, so that the decoder can
-                continue from there. Otherwise it is flushed.
+            may_pause: Whether to stop as soon as all requested frames are found, so that the
+                decoder can continue from there. Otherwise it is flushed.
 
         Returns:
             The requested frames by presentation time. The decoder keeps none of them.
@@ -100,8 +102,8 @@ class Decoder:
             self._keep_target(frame)
         targets = [index for index, step in enumerate(steps) if step.is_target]
         for index, step in enumerate(steps):
-            is_behind = not targets or index > targets[-1]
-            if may_pause and is_behind and plan.targets <= self._found.keys():
+            is_after_targets = not targets or index > targets[-1]
+            if may_pause and is_after_targets and plan.targets <= self._found.keys():
                 break
             self.feed(step)
         else:
@@ -124,7 +126,7 @@ class Decoder:
         """Decode a packet.
 
         Raises:
-            DecodeError: It is damaged, or the decoder returns no frames any more.
+            DecodeError: The packet is damaged, or the decoder has stalled (STALL_S).
             Exception: One of DECODE_ERRORS.
         """
         if step.is_damaged:
@@ -135,6 +137,7 @@ class Decoder:
         self._context.skip_frame = "NONREF" if step.may_skip and self._can_skip else "DEFAULT"
         packet = step.packet
         if self._is_opaque:
+            # A copy lacks the side data in which the transparency is.
             packet = packet_of(bytes(packet), step.codec)
             packet.pts = step.packet.pts
             packet.dts = step.packet.dts
@@ -161,14 +164,16 @@ class Decoder:
                 self._recent.append(frame)
 
     def _keep_target(self, frame: VideoFrame) -> None:
-        """Keep a frame if it was requested and is not there yet."""
+        """Keep a frame if it was requested and has not been kept before."""
         pts = frame.pts
         if pts is None or pts not in self._plan.targets or pts in self._found:
             return
         tag_colours(frame, self._codec.settings)
         size = (frame.width, frame.height)
-        is_other = self._codec is not self._first or size != self._coded
+        # Where the stream has changed its codec or size, pixels may have another shape than at its
+        # beginning. The decoder knows that shape, unless it has already begun the next size.
+        has_changed = self._codec is not self._first_codec or size != self._coded_size
         aspect: Fraction | None = None
-        if is_other and (self._context.width, self._context.height) == size:
+        if has_changed and (self._context.width, self._context.height) == size:
             aspect = aspect_of(self._context)
         self._found[pts] = self._scaler.pixels(frame, self._size, aspect)

@@ -28,7 +28,7 @@ from atlaskit.video.readers.container import (
 from atlaskit.video.readers.headers import last_end
 
 RARE_RATE = 240
-"""Frames per second above which a header is not believed."""
+"""A higher frame rate in a header is compared with the packets."""
 
 
 def earliest_start(container: InputContainer) -> Fraction:
@@ -41,10 +41,12 @@ def earliest_start(container: InputContainer) -> Fraction:
 
 
 def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
-    """Return the tick of the first frame, and by how many ticks keyframes are decoded earlier.
+    """Return the tick of the first frame, and the delay of the first keyframe.
+
+    The delay is the number of ticks from decoding a keyframe to showing it.
 
     A file that was cut may begin with packets that are decoded and not shown. Frames that follow
-    the first keyframe in the file but belong before it do not count, since they need frames that
+    the first keyframe in the file but are shown before it do not count, since they need frames that
     the file lacks.
 
     Raises:
@@ -70,10 +72,10 @@ def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
 
 
 def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) -> Fraction:
-    """Return the frame rate of a file: that of its header if it is plausible.
+    """Return the frame rate in a file's header, or that of its packets if the header is wrong.
 
     A rate above RARE_RATE, and any rate of a Matroska file, is compared with the times of the first
-    packets, `head`. If they differ, the rate of the packets is returned.
+    packets, `head`. If they differ by more than a third, the rate of the packets is returned.
     """
     rate = 1 / frame_length(stream)
     if kind != "matroska" and rate <= RARE_RATE:
@@ -97,7 +99,7 @@ def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
     return ((stream.start_time or 0) + stream.duration) * as_fraction(stream.time_base)
 
 
-class Promise(NamedTuple):
+class DeclaredLengths(NamedTuple):
     """The lengths, in seconds, that the header of a file declares."""
 
     longest: Fraction
@@ -106,20 +108,25 @@ class Promise(NamedTuple):
     picture: Fraction
     """Length of the video stream."""
 
-    def is_broken(self, end: Fraction) -> bool:
-        """Return whether the file is cut off if its last packet ends at the second `end`."""
+    def is_cut_off(self, end: Fraction) -> bool:
+        """Return whether a file lacks its end if its last packet ends at the second `end`.
+
+        The header may be wrong by a second and one percent.
+        """
         return self.longest - end > 1 + self.longest / 100
 
 
-def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -> Promise:
+def declared_lengths(
+    container: InputContainer, stream: VideoStream, origin: Fraction
+) -> DeclaredLengths:
     """Return the lengths in the header of a file whose first frame is shown at `origin` seconds."""
     declared = (stream.duration or 0) * tick_length(stream)
     if container_kind(container) == "avi":
-        # FFmpeg shortens the duration to what is in the file, but not the number of frames.
+        # FFmpeg shortens the duration to that of the frames in the file, but not their number.
         declared = stream.frames * frame_length(stream)
     longest = max(Fraction(container.duration or 0, 1_000_000), declared)
     longest += min(Fraction(container.start_time or 0, 1_000_000), Fraction(0))
-    return Promise(longest, declared or longest - max(origin, Fraction(0)))
+    return DeclaredLengths(longest, declared or longest - max(origin, Fraction(0)))
 
 
 def measured_end(
@@ -127,43 +134,37 @@ def measured_end(
 ) -> tuple[Fraction, int]:
     """Return when the longest stream of a file ends, and the tick at which the last frame ends.
 
-    The last frame is shown until the longest stream ends. The last seconds of the file are read.
-    The header of a Matroska file has the end of the longest stream, so only the headers of its last
-    blocks are read: FFmpeg would read all packets from the last keyframe on.
+    The last seconds of the file are read, except those of a Matroska file (`_matroska_end`).
 
     Args:
-        container: The file.
+        container: The open file.
         stream: Its video stream.
-        path: The file.
-        origin: When the first frame is shown, in the container's seconds like the result.
+        path: The path of the file.
+        origin: When the first frame is shown, in the container's seconds.
+
+    Returns:
+        The end of the longest stream in the container's seconds, until which the last frame is
+        shown, and the tick at which the duration of the last frame itself ends.
 
     Raises:
         Distrust: The file ends earlier than its header says, or its end is damaged.
     """
     tick = tick_length(stream)
     if container_kind(container) == "matroska":
-        with suppress(*DECODE_ERRORS):  # FFmpeg reads the cues at the first seek
-            container.seek(stream.start_time or 0, stream=stream)
-        entries = stream.index_entries
-        frame = max(1, int(frame_length(stream) / tick))
-        try:
-            last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame)
-        except (struct.error, *DECODE_ERRORS) as error:
-            raise Distrust("is damaged at its end") from error
-        return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
+        return _matroska_end(container, stream, path)
     if container_kind(container) == "mov" and len(stream.index_entries):
         last_sample = stream.index_entries[len(stream.index_entries) - 1]
         if last_sample.pos + last_sample.size > path.stat().st_size:
             raise Distrust("is cut off")
-    promise = promised(container, stream, origin)
+    declared = declared_lengths(container, stream, origin)
     start = Fraction(container.start_time or 0, 1_000_000)
-    # Frames are not stored in the order in which they are shown. So more seconds are read until
-    # they hold enough frames.
+    # Frames are not stored in the order in which they are shown. So the part that is read begins
+    # earlier and earlier, until it holds enough frames or the whole file.
     tail_s = 2
     begin = origin + 1
     count = 0
     while count < LONGEST_REORDER and begin > origin:
-        begin = promise.longest + max(start, Fraction(0)) - tail_s
+        begin = declared.longest + max(start, Fraction(0)) - tail_s
         if begin > origin:
             with suppress(*DECODE_ERRORS):
                 container.seek(int(begin / tick), stream=stream, backward=True)
@@ -171,17 +172,38 @@ def measured_end(
             container, stream = open_container(path, is_known=True)
         ends, count = _last_ends(container, stream)
         tail_s *= 4
-    if stream not in ends or promise.is_broken(max(ends.values())):
+    if stream not in ends or declared.is_cut_off(max(ends.values())):
         raise Distrust("is cut off")
     return max(ends.values()), int(ends[stream] / tick)
+
+
+def _matroska_end(
+    container: InputContainer, stream: VideoStream, path: Path
+) -> tuple[Fraction, int]:
+    """Return the ends of a Matroska file as `measured_end` does.
+
+    The header holds the end of the longest stream. For the last frame, only the headers of the last
+    blocks are read, since FFmpeg would read all packets from the last keyframe on.
+    """
+    tick = tick_length(stream)
+    with suppress(*DECODE_ERRORS):  # FFmpeg reads the cues at the first seek
+        container.seek(stream.start_time or 0, stream=stream)
+    entries = stream.index_entries
+    frame_ticks = max(1, int(frame_length(stream) / tick))
+    try:
+        last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame_ticks)
+    except (struct.error, *DECODE_ERRORS) as error:
+        raise Distrust("is damaged at its end") from error
+    return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
 
 
 def _last_ends(
     container: InputContainer, stream: VideoStream
 ) -> tuple[dict[Stream, Fraction], int]:
-    """Return the end of each stream in seconds by the packets that follow, up to the first damage.
+    """Read a file from where it is to its end, or to where it cannot be read any further.
 
-    The second value is the number of pictures among these packets.
+    Returns:
+        The end of each stream in seconds, and the number of packets of `stream`.
     """
     count = 0
     ends = dict[Stream, Fraction]()
@@ -204,8 +226,8 @@ def _last_ends(
             ends[packet.stream] = max(begin + length, ends.get(packet.stream, begin))
     for track, begin in begins.items():
         declared = declared_end(container, track)
-        # FFmpeg declares too early an end if pictures have uneven times. Players still show a
-        # picture that begins after it.
+        # If pictures have uneven times, the end that FFmpeg declares is too early. Players still
+        # show a picture that begins after that end.
         if declared is not None and begin < declared:
             ends[track] = min(ends[track], declared)
     return ends, count

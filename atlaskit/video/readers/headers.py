@@ -1,4 +1,4 @@
-"""Reads what FFmpeg does not return from the headers of MP4, MOV and Matroska files.
+"""Reads from the headers of MP4, MOV and Matroska files what FFmpeg does not return.
 
 * Boxes of MP4 and MOV (ISO 14496-12): several sample descriptions, encryption, fragments, the
   clean aperture.
@@ -26,15 +26,16 @@ MOST_BOXES = 4096
 MOST_SAMPLES = 1 << 25
 """A table with more samples is not read: at 30 pictures per second, this many last 13 days."""
 SAMPLE_ENTRY = 8 + 8 + 78
-"""Bytes of a box of sample descriptions before the boxes in its first description, a visual one."""
+"""Bytes of the content of a box of sample descriptions (`stsd`) before the boxes inside its first
+description, if that describes pictures."""
 DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
 """Boxes of MP4 that hold the record of Dolby Vision; Matroska uses the same names."""
 DOLBY_DESCRIPTOR = re.compile(
     rb"[\x06\x24][\xe0-\xff].[\xf0-\xff].(?:\x05\x04\w{4})*\xb0[\x05-\x10]([\x01-\x03].{4})",
     re.DOTALL,
 )
-"""The record of Dolby Vision in the table of a transport stream, behind a type, a stream number and
-names of formats."""
+"""Matches a stream in the table of a transport stream: its type and number, names of formats, and
+the record of Dolby Vision, which is the group."""
 HEAD_BYTES = 1 << 20
 """Bytes at the start of a file from which its format is recognised."""
 OWN_COLOURS = {5, 10}
@@ -42,7 +43,7 @@ OWN_COLOURS = {5, 10}
 
 
 class Box(NamedTuple):
-    """A box: its kind, and the place of its content in the file."""
+    """A box: its four-letter kind, and the positions in the file between which its content lies."""
 
     kind: bytes
     start: int
@@ -50,7 +51,13 @@ class Box(NamedTuple):
 
 
 def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]:
-    """Yield the boxes between two positions, and the boxes inside those of CONTAINER_BOXES."""
+    """Yield the boxes between two positions, and the boxes inside those of CONTAINER_BOXES.
+
+    At most MOST_BOXES boxes are read at each level of nesting, and DEEPEST_NESTING levels.
+
+    Raises:
+        struct.error: The file ends within the header of a box.
+    """
     for _ in range(MOST_BOXES):
         if start + 8 > end:
             return
@@ -60,7 +67,8 @@ def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]
         if size == 1:
             (size,) = struct.unpack(">Q", file.read(8))
             header = 16
-        size = end - start if size == 0 else size
+        if size == 0:  # the box ends where its parent ends
+            size = end - start
         if size < header:
             return
         box = Box(kind, start + header, min(start + size, end))
@@ -97,7 +105,7 @@ def codec_of_track(path: Path, number: int) -> str | None:
 def reorderings(path: Path, number: int) -> NDArray[np.int64]:
     """Return the delay from decoding to showing of each picture of a track of an MP4, in ticks.
 
-    Empty if its header has no such table (box `ctts`, ISO 14496-12, 8.6.1.3).
+    The result is empty if the header has no such table (box `ctts`, ISO 14496-12, 8.6.1.3).
     """
     with suppress(OSError, struct.error, ValueError, MemoryError), path.open("rb") as file:
         for box in boxes_of_track(file, number):
@@ -135,7 +143,10 @@ def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
 def _has(
     path: Path, kind: bytes, is_wanted: Callable[[BinaryIO, Box], bool] = lambda file, box: True
 ) -> bool:
-    """Return whether a file has a box of a kind that is wanted; False if it cannot be read."""
+    """Return whether a file has a box of a kind for which `is_wanted` is true.
+
+    False if the file cannot be read.
+    """
     with suppress(OSError, struct.error), path.open("rb") as file:
         for box in boxes(file, 0, path.stat().st_size):
             if box.kind == kind and is_wanted(file, box):
@@ -172,21 +183,26 @@ TRACK_CODEC = 0x86
 ADDITIONS = 0x41E4
 ADDED_TYPE = 0x41E7
 ADDED_DATA = 0x41ED
+"""Identifiers of elements of Matroska."""
 READ_TYPES = {1, 2, 0x11, 0x21}
 """Types of the tracks that FFmpeg counts: pictures, sound, subtitles and metadata, not buttons."""
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
-"""Elements with the pixels to crop at the left, the top, the right and the bottom."""
+"""Identifiers of the elements with the pixels to crop at the left, the top, the right and the
+bottom."""
 MOST_ELEMENTS = 1 << 16
 SEEK_HEAD_BYTES = 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
 """Up to this many bytes between two packets are not examined: the headers of a packet take about
 20. More bytes must be complete elements."""
 BLOCK_HEADER = 4
-"""Bytes of a block before its first frame."""
+"""Bytes of a block before its frame: the number of the track, the time and flags."""
 
 
 def fault_of_elements(path: Path) -> str | None:
-    """Return why the index of a Matroska file cannot be used; None if it can."""
+    """Return the end of a sentence that says why a Matroska file's index cannot be used.
+
+    None if it can be used.
+    """
     with suppress(OSError, struct.error), path.open("rb") as file:
         outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
         if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
@@ -195,13 +211,13 @@ def fault_of_elements(path: Path) -> str | None:
             if not segment.is_whole:
                 return "is cut off"
             for child in _within(file, segment.start, segment.end):
-                file.seek(child.start)
-                if child.kind == SEEK_HEAD:
-                    head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start))
-                else:
-                    head = b""
-                if child.kind == CUES or CUES.to_bytes(4) in head:
+                if child.kind == CUES:
                     return None
+                if child.kind == SEEK_HEAD:  # names the elements that follow, cues among them
+                    file.seek(child.start)
+                    names = file.read(min(SEEK_HEAD_BYTES, child.end - child.start))
+                    if CUES.to_bytes(4) in names:
+                        return None
                 if child.kind == CLUSTER:
                     break
     return "has no index"
@@ -219,7 +235,7 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
     Raises:
         OSError, struct.error, ValueError: The file cannot be read, or is damaged.
     """
-    base = 0
+    cluster_time = 0
     ends = list[int]()
     is_own = False
     with path.open("rb") as file:
@@ -230,12 +246,12 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
             start = element.start if element.kind in (CLUSTER, GROUP) else element.end
             file.seek(element.start)
             if element.kind == CLUSTER_TIME:
-                base = _unsigned(file, element)
+                cluster_time = _unsigned(file, element)
             elif element.kind in (BLOCK, SIMPLE_BLOCK):
                 is_own = _number(file)[0] == wanted
                 if is_own:
                     (offset,) = struct.unpack(">h", file.read(2))
-                    ends.append(base + offset + frame_ticks)
+                    ends.append(cluster_time + offset + frame_ticks)
             elif element.kind == BLOCK_LENGTH and is_own:
                 ends[-1] += _unsigned(file, element) - frame_ticks
             elif element.kind == SEGMENT or not element.is_whole:
@@ -244,7 +260,7 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
 
 
 def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
-    """Return whether a video is in Dolby Vision with colours that only its own players show.
+    """Return whether a video is in Dolby Vision with colours that only players for it can show.
 
     Args:
         path: The file.
@@ -273,11 +289,15 @@ def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
 
 
 class Holes:
-    """Finds where a Matroska file has lost packets: bytes there belong to no packet and element."""
+    """Finds where a Matroska file has lost packets: bytes that belong to no packet or element.
+
+    Call `is_before` with each packet of the file, in order.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._end = self._block = -1
+        self._end = -1  # where the last packet ends
+        self._block = -1  # where the block of the last packet begins
 
     def is_before(self, packet: Packet[Any]) -> bool:
         """Return whether packets are lost between the packet of the last call and this one."""
@@ -308,10 +328,13 @@ def are_elements(file: BinaryIO, start: int, end: int) -> bool:
 
 
 class _Element(NamedTuple):
+    """An element: its identifier, and the positions between which its content lies."""
+
     kind: int
     start: int
     end: int
     is_whole: bool = True
+    """Whether its content ends within the element or the file that holds it."""
 
 
 def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
@@ -327,9 +350,10 @@ def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
 
 
 def _fields(file: BinaryIO, index: int, *nested: int) -> dict[int, _Element]:
-    """Return the fields of the track at `index` by their kinds; {} if there is no such track.
+    """Return the elements in the entry of the track at `index`, by their kinds.
 
-    With the kinds `nested`, return the fields of the element that these lead to, one in another.
+    With `nested`, return those in the element that is reached through these kinds, each inside the
+    one before. The result is {} if there is no such track or element.
     """
     outer: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]  # stands for the whole file
     for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
@@ -374,12 +398,21 @@ def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:
         kind, _ = _number(file, keeps_marker=True)
         size, is_unknown = _number(file)
         content = file.tell()
-        start = end if is_unknown else content + size
+        start = end if is_unknown else content + size  # of the next element
         yield _Element(kind, content, min(start, end), is_unknown or start <= end)
 
 
 def _number(file: BinaryIO, keeps_marker: bool = False) -> tuple[int, bool]:
-    """Return a number of variable length, and whether all its bits are set (an unknown size)."""
+    """Read a number of variable length; return it, and whether all bits are set (unknown size).
+
+    Args:
+        file: The file, at the position of the number.
+        keeps_marker: Whether the bit that marks the length is part of the number, as it is of
+            identifiers.
+
+    Raises:
+        struct.error: The file ends, or the number is damaged.
+    """
     (first,) = struct.unpack("B", file.read(1))
     length = 9 - first.bit_length()
     rest = file.read(length - 1)
@@ -391,5 +424,6 @@ def _number(file: BinaryIO, keeps_marker: bool = False) -> tuple[int, bool]:
 
 
 def _unsigned(file: BinaryIO, element: _Element) -> int:
+    """Return the number that an element holds."""
     file.seek(element.start)
     return int.from_bytes(file.read(min(8, element.end - element.start)), "big")

@@ -1,12 +1,12 @@
-"""The index of a file whose container is not trusted, stored as one file in the cache.
+"""The index of a video whose container is not trusted, stored as one file in the cache.
 
-The index says which packet holds which picture, and when it is shown. Its file begins with copies
-of the packets, unless they can be read in place, from the video file. A ZIP archive follows, with a
-description in JSON and a table of the packets.
+The index says which packet holds which picture, and when the picture is shown. The file begins with
+copies of the packets, unless they can be read in place, from the video file. A ZIP archive follows,
+with a description in JSON and a table of the packets.
 
-* `IndexWriter`, `read_index`: an index is written under a temporary name and renamed when it is
-  complete; when it is read, all of it is validated.
-* `MadeSource`: the packets of a stream, found by its index.
+* `IndexWriter` writes an index under a temporary name and renames it when it is complete.
+  `read_index` reads an index and validates all of it.
+* `MadeSource` reads the packets of a stream by its index.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ PACKET = np.dtype(
         ("flags", "<i4"),
     ]
 )
-"""A row of the table. Times are in ticks. The low bits of `flags` are the flags below; from the bit
-CODEC_SHIFT on, it is the number of the packet's codec."""
+"""A row of the table. Times are in ticks. The lowest CODEC_SHIFT bits of `flags` are the flags
+below; the higher bits are the number of the packet's codec."""
 KEYFRAME = 1
 HIDDEN = 2
 """The picture is not shown, though others may refer to it."""
@@ -95,7 +95,12 @@ class MadeIndex(NamedTuple):
 
 
 class IndexWriter:
-    """Writes an index. Unless it is finished, nothing of it remains."""
+    """Writes an index. The context deletes the file at its end unless `finish` was called.
+
+    Attributes:
+        file: The file that is written.
+        written: The number of bytes written so far.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -129,15 +134,15 @@ class IndexWriter:
 
 
 def read_index(path: Path) -> MadeIndex | None:
-    """Return an index, or None if there is none or it is damaged.
+    """Return an index, or None if the file does not exist or is damaged.
 
-    It may come from someone else's cache, so everything in it is validated.
+    The file may come from someone else's cache, so everything in it is validated.
     """
     try:
         with ZipFile(path) as archive:
             text = archive.getinfo(DESCRIPTION)
             rows = archive.getinfo(TABLE)
-            # A compressed archive would unpack to more than the file has.
+            # Entries larger than the file are compressed, and could fill the memory.
             if text.file_size + rows.file_size > path.stat().st_size:
                 return None
             if text.file_size > LARGEST_DESCRIPTION:
@@ -152,6 +157,7 @@ def read_index(path: Path) -> MadeIndex | None:
 
 
 def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
+    """Return whether a table has only possible values, and packets before `packets_end`."""
     offset = table["offset"]
     size = table["size"]
     return bool(
@@ -168,7 +174,7 @@ def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
 
 def indexes_of(folder: Path) -> list[tuple[Path, int]]:
     """Return the files in the folder of indexes, each with its size in bytes."""
-    suffixes = (".packets", ".orderly")  # an index; a mark that a file needs none
+    suffixes = (".packets", ".orderly")  # an index, and a mark that a file needs none
     try:
         return [(path, path.stat().st_size) for path in folder.iterdir() if path.suffix in suffixes]
     except OSError:
@@ -236,7 +242,10 @@ class MadeSource(PacketSource):
         return max(0, int(np.searchsorted(self._keyframe_pts, ticks, side="right")) - 1)
 
     def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
-        """Yield packets from the last keyframe shown at or before `ticks`, or the one before it."""
+        """Yield packets from the last keyframe shown at or before `ticks` on.
+
+        With `is_earlier`, begin with the keyframe before it.
+        """
         gop = self.gop_of(ticks)
         if is_earlier:
             gop = max(0, gop - 1)
@@ -245,9 +254,10 @@ class MadeSource(PacketSource):
 
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, size in bytes, whether it is a keyframe) of every packet that is shown."""
-        are_keyframes = (self._shown["flags"] & KEYFRAME).astype(bool)
-        columns = (self._shown["pts"], self._shown["size"], are_keyframes)
-        return list(zip(*(column.tolist() for column in columns), strict=True))
+        ticks = self._shown["pts"].tolist()
+        sizes = self._shown["size"].tolist()
+        are_keyframes = (self._shown["flags"] & KEYFRAME).astype(bool).tolist()
+        return list(zip(ticks, sizes, are_keyframes, strict=True))
 
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""

@@ -1,9 +1,9 @@
-"""Makes the index of a file whose container is not trusted, by playing it once in order.
+"""Makes the index of a file whose container is not trusted, by decoding the file once in order.
 
 The packets are read first, and copied if the container does not say where each of them lies. Then
-they are decoded in order, each with its number as its time. The numbers of the decoded pictures say
-which packets a player shows, and in which order. When it shows them follows from the container's
-times of these packets, in ascending order.
+they are decoded in order, each with its number in place of its time. The numbers of the decoded
+pictures say which packets hold pictures, and in which order a player shows them. The times of the
+pictures are the container's times of these packets, in ascending order.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from atlaskit.video.readers.container import (
     packets_of,
     tick_length,
 )
-from atlaskit.video.readers.duration import declared_end, earliest_start, promised
+from atlaskit.video.readers.duration import declared_end, declared_lengths, earliest_start
 from atlaskit.video.readers.headers import Holes
 from atlaskit.video.readers.index import (
     BEFORE_LOST,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 MARKED_BEFORE = 4
 """Pictures before a keyframe that FFmpeg may mark as damaged although they are not."""
 REORDERED = 32
-"""The most packets between a packet and its picture."""
+"""The most packets that a decoder takes after a packet before it returns the packet's picture."""
 NO_TYPE = 0
 """FFmpeg's number for pictures without a known type."""
 
@@ -91,7 +91,7 @@ def make_index(
     Args:
         container: The file, just opened.
         stream: Its video stream.
-        path: The file, for messages.
+        path: The path of the file.
         why: Why its container is not trusted, as the end of a sentence that begins with the name of
             the file.
         target: The file to write.
@@ -126,9 +126,9 @@ def make_index(
 
 
 def _unpacked(packets: Iterator[VideoPacket], stream: VideoStream) -> Iterator[VideoPacket]:
-    """Yield the packets of an MPEG-4 stream so that each holds one picture.
+    """Yield the packets of an MPEG-4 stream, cut so that each holds one picture.
 
-    A decoder that begins in the middle does not know that a packet may hold two.
+    A decoder that begins in the middle of a stream does not know that a packet may hold two.
     """
     unpack = BitStreamFilterContext("mpeg4_unpack_bframes", stream)
     for packet in packets:
@@ -197,16 +197,17 @@ class _Packets:
                 HIDDEN * packet.is_discard
                 | DAMAGED * packet.is_corrupt
                 | KEYFRAME * packet.is_keyframe
+                | BEHIND_HOLE * self._is_behind_hole
+                | self._codec_number << CODEC_SHIFT
             )
-            self.flags[-1] |= BEHIND_HOLE * self._is_behind_hole
-            self.flags[-1] |= self._codec_number << CODEC_SHIFT
             self._is_behind_hole = False
             position = -1 if packet.pos is None else packet.pos
-            self._offsets.append(
-                position if self._is_in_place else self._writer.write(memoryview(packet))
-            )
-            self.sizes.append(packet.size)
             self._positions.append(position)
+            if self._is_in_place:
+                self._offsets.append(position)
+            else:
+                self._offsets.append(self._writer.write(memoryview(packet)))
+            self.sizes.append(packet.size)
             # AVI and ASF hold decoding times. Sorted, these are the times of the pictures.
             pts = packet.pts
             if self.kind in ("avi", "asf") and packet.dts is not None:
@@ -217,6 +218,7 @@ class _Packets:
         self._writer.file.flush()
 
     def _video_packets(self, bar: tqdm) -> Iterator[VideoPacket]:
+        """Yield the packets of the video stream; add the others to the clocks of their streams."""
         holes = Holes(self._path)
         try:
             for packet in packets_of(self._container):
@@ -224,8 +226,8 @@ class _Packets:
                 if packet.pos is not None and packet.pos > bar.n:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
-                    # A packet that cannot be read whole is the last one, except in a transport
-                    # stream.
+                    # A packet of which only a part can be read is the last one, except in a
+                    # transport stream.
                     if packet.size and not (packet.is_corrupt and self.kind != "mpegts"):
                         yield cast("VideoPacket", packet)
                 elif (
@@ -243,6 +245,7 @@ class _Packets:
                 ) from error
 
     def _change_codec(self, name: str, value: bytes) -> None:
+        """Continue with the codec whose data differ in one value from those of the last codec."""
         before = self.codecs[self._codec_number]
         codec = before._replace(data=before.data | {name: value})
         if name == "parameters" and name not in before.data and len(self.codecs) == 1:
@@ -266,7 +269,7 @@ class _Packets:
                 column[:] = array(column.typecode, np.array(column)[order].tolist())
 
     def packet(self, number: int) -> VideoPacket:
-        """Return a packet with its number as its time."""
+        """Return a packet with its number in place of its time."""
         self._source.seek(self._offsets[number])
         packet = packet_of(self._source.read(self.sizes[number]), self.codec(number))
         packet.time_base = self.tick
@@ -280,50 +283,31 @@ class _Packets:
     def result(self, pictures: _Pictures) -> tuple[Table, Description]:
         """Return the table and the description of the index."""
         table = np.zeros(len(self), PACKET)
-        order = np.array(pictures.order, np.int64)
         duration = np.array(self._durations, np.int64)
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"] = self._offsets
         table["size"] = self.sizes
         table["flags"] = self.flags
-        decoder_keys = np.isin(np.arange(len(self)), pictures.keys)
-        container_keys = (table["flags"] & KEYFRAME) != 0
-        # A decoder that marks no picture or all of them as keyframes tells nothing. But in H.264,
-        # no marks mean that every picture needs others before it.
-        is_telling = 0 < len(pictures.keys) < len(pictures.order)
-        is_recovering = self.codecs[0].name == "h264" and not pictures.keys
-        is_key = container_keys
-        if is_telling or is_recovering or not container_keys.any():
-            is_key = decoder_keys
-        given = np.array(self._times, np.int64)
-        # The decoder of a cut stream may return pictures in a wrong order. Those that the file has
-        # before a keyframe, or before a place where the times fall, are shown before it.
-        is_start = is_key.copy()
-        steps = np.diff(np.unique(given[given != NO_TIME]))
+        is_key = self._keyframes(table, pictures)
+        file_times = np.array(self._times, np.int64)
+        steps = np.diff(np.unique(file_times[file_times != NO_TIME]))
         reach = LONGEST_REORDER * max(self._frame_ticks, int(np.median(steps)) if len(steps) else 0)
-        is_fall = given[1:] < given[:-1] - reach
-        is_start[1:] |= is_fall & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
-        order = order[np.argsort(np.cumsum(is_start)[order], kind="stable")]
+        order = self._shown_order(pictures, is_key, file_times=file_times, reach=reach)
         length = table["duration"][order]
-        is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
+        is_sparse = self.kind == "mpeg" or bool((file_times[order] == NO_TIME).any())
         if is_sparse:
-            times = paced(given[order], length, self.tick)
+            times = paced(file_times[order], length, self.tick)
         else:
-            times = ordered(given[order], reach)
+            times = ordered(file_times[order], reach)
         may_jump = bool(self._container.format.flags & MAY_JUMP)
         timeline = continuous(times, length, list(self._sounds.values()), self.tick, may_jump)
-        # A part may begin with pictures that need others which are not in the file.
-        starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
-        undecodable = []
-        for first, after in pairwise(starts):
-            keys = np.flatnonzero(is_key[order[first:after]])
-            if len(keys):
-                undecodable += order[first : first + keys[0]].tolist()
-        table["pts"] = given
+        table["pts"] = file_times
         joints = []
         for joint in timeline.joints:
             first = int(order[: joint.picture].max()) + 1
-            shifted = np.where(given[first:] == NO_TIME, NO_TIME, given[first:] + joint.shift)
+            shifted = np.where(
+                file_times[first:] == NO_TIME, NO_TIME, file_times[first:] + joint.shift
+            )
             table["pts"][first:] = shifted
             joints.append((first, joint.shift))
         table["pts"][order] = timeline.times
@@ -332,7 +316,12 @@ class _Packets:
             # first part.
             table["flags"][joints[0][0] :] &= ~HIDDEN
         self._note_pictures(table, pictures, is_key, [first for first, _ in joints])
-        table["flags"][undecodable] |= HIDDEN
+        # A part may begin with pictures that need others which are not in the file.
+        starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
+        for first, after in pairwise(starts):
+            keys = np.flatnonzero(is_key[order[first:after]])
+            if len(keys):
+                table["flags"][order[first : first + keys[0]]] |= HIDDEN
         self._hide_repeated(table)
         visible = (table["flags"] & HIDDEN) == 0
         if not visible.any():
@@ -345,6 +334,37 @@ class _Packets:
         table["pts"][~visible] = int(table["pts"][visible].max()) + 1
         table["dts"] = np.minimum.accumulate(table["pts"][::-1])[::-1]
         return table, self._description(table, np.flatnonzero(visible), timeline.end, joints)
+
+    def _keyframes(self, table: Table, pictures: _Pictures) -> NDArray[np.bool_]:
+        """Return for each packet whether decoding can begin at it.
+
+        A decoder that marks no picture or all of them as keyframes tells nothing, so that the marks
+        of the container count. But in H.264, no marks mean that every picture needs others before
+        it.
+        """
+        decoder_keys = np.isin(np.arange(len(self)), pictures.keys)
+        container_keys: NDArray[np.bool_] = (table["flags"] & KEYFRAME) != 0
+        is_telling = 0 < len(pictures.keys) < len(pictures.order)
+        is_recovering = self.codecs[0].name == "h264" and not pictures.keys
+        if is_telling or is_recovering or not container_keys.any():
+            return decoder_keys
+        return container_keys
+
+    @staticmethod
+    def _shown_order(
+        pictures: _Pictures, is_key: NDArray[np.bool_], file_times: NDArray[np.int64], reach: int
+    ) -> NDArray[np.int64]:
+        """Return the packets of the pictures in the order in which the pictures are shown.
+
+        The decoder of a cut stream may return pictures in a wrong order. Pictures that the file
+        holds before a keyframe, or before a place where the container's times fall by more than
+        `reach`, are shown before the pictures from there on.
+        """
+        is_start = is_key.copy()
+        is_fall = file_times[1:] < file_times[:-1] - reach
+        is_start[1:] |= is_fall & (file_times[1:] != NO_TIME) & (file_times[:-1] != NO_TIME)
+        order = np.array(pictures.order, np.int64)
+        return order[np.argsort(np.cumsum(is_start)[order], kind="stable")]
 
     @staticmethod
     def _note_pictures(
@@ -359,7 +379,7 @@ class _Packets:
         for number in pictures.errors:
             is_near_error[max(0, number - REORDERED) : number + 1] = True
         # Where the counter of packets jumps right before a keyframe, FFmpeg marks the pictures
-        # before it as damaged. If they came out whole, nothing is lost.
+        # before the keyframe as damaged. If the decoder returned all of them, nothing is lost.
         is_start = is_key.copy()
         is_start[starts] = True
         is_end = np.zeros(count, bool)
@@ -392,8 +412,8 @@ class _Packets:
     def _note_lost(self, table: Table, shown: NDArray[np.intp]) -> None:
         """Flag those of the last pictures of a cut file that are followed by lost ones.
 
-        Pictures are decoded in another order than they are shown in. So among the last ones there
-        may be gaps: steps that are longer than those before them.
+        The order of decoding differs from that of showing. So pictures may be missing among the
+        last ones, where the steps between their times are then longer than the steps before.
         """
         by_time = np.argsort(table["pts"][shown], kind="stable")
         steps = np.diff(table["pts"][shown][by_time])
@@ -406,7 +426,14 @@ class _Packets:
     def _description(
         self, table: Table, rows: NDArray[np.intp], end: Fraction, joints: Sequence[tuple[int, int]]
     ) -> Description:
-        """Return the description of the packets in `rows`; flag the last ones before lost ones."""
+        """Return the description of the index; if the file is cut off, also call `_note_lost`.
+
+        Args:
+            table: The table of the index.
+            rows: The numbers of the packets that are shown.
+            end: End of the longest stream, in seconds.
+            joints: For each further part, its first packet and the ticks added from there.
+        """
         shown = table[rows]
         length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
@@ -424,13 +451,13 @@ class _Packets:
         ):
             last = declared
         readable = last
-        promise = promised(self._container, self._stream, first)
-        # In these cases, the declared length is a guess of FFmpeg's.
+        lengths = declared_lengths(self._container, self._stream, first)
+        # In these cases, FFmpeg only guesses the lengths.
         is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
-        if not is_guess and promise.is_broken(last):
+        if not is_guess and lengths.is_cut_off(last):
             self._note_lost(table, rows)
             readable = int(ends.max()) * self.tick
-            last = max(first + promise.picture, readable)
+            last = max(first + lengths.picture, readable)
         places = list[tuple[int, int]]()
         for packet, shift in joints:
             places.append((self._positions[packet], round(shift * self.tick * 1_000_000)))
@@ -458,7 +485,7 @@ class _Packets:
 
 
 def _decoded_pictures(packets: _Packets, bar: tqdm) -> _Pictures:
-    """Decode all packets, and return what comes out."""
+    """Decode all packets, and return the pictures."""
     pictures = _Pictures([], [], [])
     for frame in _frames(packets, pictures.errors, bar):
         number = frame.pts
@@ -473,8 +500,8 @@ def _decoded_pictures(packets: _Packets, bar: tqdm) -> _Pictures:
 def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
     """Return whether decoding can begin at a packet.
 
-    Decoders of old codecs do not mark keyframes. Then decoding can begin at a picture that comes
-    out the same without those before it.
+    Decoders of old codecs do not mark keyframes. For these, decoding can begin at a picture if it
+    is the same when it is decoded without the pictures before it.
     """
     if frame.key_frame:
         return frame.pict_type in INTRA or frame.pict_type == NO_TYPE
@@ -504,7 +531,10 @@ def _frames(packets: _Packets, errors: list[int], bar: tqdm) -> Iterator[VideoFr
 def _decoded(
     context: VideoCodecContext, packet: VideoPacket | None, number: int, errors: list[int]
 ) -> Iterator[VideoFrame]:
-    """Yield the pictures that come out after a packet, or at the end for None; note an error."""
+    """Yield the pictures that the decoder returns after a packet, or after the last one for None.
+
+    An error adds `number`, the number of the packet, to `errors`.
+    """
     try:
         yield from context.decode(packet)
     except DECODE_ERRORS as error:

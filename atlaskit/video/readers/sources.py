@@ -128,6 +128,7 @@ class StepPlan:
                 is_target = index < len(self.best) and self.best[index] == pts
                 if is_target and index >= self._settled:
                     return False
+                # A frame after the last tick may be wanted by the next request of this decoder.
                 may_skip = not is_target and pts < self.wanted[-1]
             self._held.popleft()
             self._append(step._replace(is_target=is_target, may_skip=may_skip))
@@ -200,7 +201,8 @@ class PacketSource(ABC):
         end: When the longest stream ends, in seconds after the first frame.
         readable_end: When the readable part ends; less than `end` in a truncated file.
         is_open: Whether packets can be read.
-        joints: Where the container's clock restarts or jumps: see `PyAVReader`.
+        joints: Where the container's clock restarts or jumps, as pairs (byte, seconds): see
+            `PyAVReader`.
     """
 
     kind: str
@@ -255,7 +257,7 @@ class PacketSource(ABC):
     # --- times ------------------------------------------------------------------------------------
 
     def ticks(self, time_s: float) -> int:
-        """Return the tick of a second; the last microsecond belongs to the last frame."""
+        """Return the tick of a second, with the tolerance TIME_STEP_S, but none after the end."""
         tick = int((Fraction(time_s) + Fraction(TIME_STEP_S)) // self.tick)
         return self.origin + min(tick, math.ceil(self.end / self.tick) - 1)
 

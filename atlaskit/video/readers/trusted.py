@@ -1,8 +1,8 @@
 """Decides whether the container of a file is trusted, and reads the packets of one that is.
 
 * Trust: a container says which pictures there are, when they are shown, and from which packets they
-  can be decoded. The checks here raise `Distrust` if that may be wrong. Then the file is played
-  once, and what comes out becomes its index (`readers.making`).
+  can be decoded. The checks here raise `Distrust` if that may be wrong. Then the file is decoded
+  once, and an index is made from the decoded pictures (`readers.making`).
 * `TrustedSource`: the packets of a stream, read by FFmpeg's demuxer.
 """
 
@@ -48,14 +48,14 @@ LIVE = {"mpegts", "flv"}
 HEAD = 48
 """Packets at the start of a file that are examined."""
 PROVED = 24
-"""Packets that are decoded if something about them is unusual."""
+"""Packets of these that are decoded if something about them is unusual."""
 NEXT_S = 0.5e-3
-"""Pictures nearer to each other than this count as having one time. Where times would go back,
-FFmpeg writes the pictures one tick apart."""
+"""Pictures whose times differ by less than this count as having the same time. Where times would go
+back, FFmpeg writes pictures one tick apart."""
 SHORT_S = 2
 """A progress bar appears if reading a file takes longer than this."""
 MPEG_WRAP = 1 << 33
-"""The clock of a transport stream restarts at this tick."""
+"""The clock of a transport stream starts again at 0 when it reaches this tick."""
 INTRA = {1, 5, 7}
 """FFmpeg's numbers for the types of pictures that refer to no others: I, SI, BI."""
 
@@ -63,7 +63,7 @@ INTRA = {1, 5, 7}
 def check_account(
     container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket]
 ) -> None:
-    """Raise Distrust unless a file with the first packets `head` is trusted."""
+    """Raise Distrust if a file's format or its first packets, `head`, give a reason for it."""
     kind = container_kind(container)
     if kind not in LIVE | {"mov", "matroska"}:
         raise Distrust("is in a format whose index is not relied on")
@@ -128,7 +128,10 @@ def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
 def _types_by_packet(
     packets: Sequence[VideoPacket], codec: Codec, passed_over: tuple[type[Exception], ...] = ()
 ) -> list[tuple[int, int]]:
-    """Decode packets in order; return the number of the packet and the type of each picture."""
+    """Decode packets in order; return (number of its packet, FFmpeg's type) of each picture.
+
+    Errors of the types `passed_over` are ignored.
+    """
     context = new_context(codec, 1)
     found = []
     for number, packet in enumerate([*packets, None]):
@@ -142,7 +145,7 @@ def _types_by_packet(
 
 
 def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -> None:
-    """Raise Distrust if the keyframe before some time is a picture that others must complete.
+    """Raise Distrust if the keyframe before a tick does not hold a complete picture.
 
     An H.264 stream may have no keyframe but its first, and refresh the picture bit by bit instead.
     Then its keyframe marks only say where a decoder may begin to recover.
@@ -154,7 +157,8 @@ def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -
     with suppress(*DECODE_ERRORS):  # damage at this place is found when it is decoded
         container.seek(ticks, stream=stream)
         packets = dropwhile(lambda packet: not packet.is_keyframe, container.demux(stream))
-        for batch in (islice(packets, 1), islice(packets, PROVED)):  # mostly one packet is enough
+        # One packet is usually enough to decode the picture.
+        for batch in (islice(packets, 1), islice(packets, PROVED)):
             copies += [packet_of(bytes(packet), codec) for packet in batch if packet.size]
             if dict(_types_by_packet(copies, codec)).get(0) in INTRA:
                 return
@@ -199,7 +203,7 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
 SHOWN_VP8 = 0x10
 """Bit that is set in the first byte of a VP8 frame if the frame is shown (RFC 6386, 9.1)."""
 INDEX_REACH_S = 20.0
-"""The index of a container tells nothing about times so much later than the entry before them."""
+"""A container's index does not cover a time if the entry before it is older than this."""
 
 
 class TrustedSource(PacketSource):
@@ -264,19 +268,19 @@ class TrustedSource(PacketSource):
     def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
         """Yield all packets, beginning with a keyframe that is shown at or before `ticks`.
 
-        With `is_earlier`, the keyframe before the one that should suffice begins the packets.
+        With `is_earlier`, begin one keyframe before the one that should suffice.
 
         A seek may land too late, or between keyframes, since containers index times of decoding.
         Frames that follow a keyframe in the file and are shown before it need frames from before
-        it. So a place counts only if its first keyframe is shown at or before `ticks`; otherwise
-        the next seek goes further back.
+        it. So a seek suffices only if the first keyframe after it is shown at or before `ticks`;
+        otherwise the next seek goes further back.
         """
         step = max(1, int(1 / self.tick))
         start = ticks
         while True:
-            from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(
-                start
-            )
+            from_start = start <= max(self.origin, self._stream.start_time or 0)
+            if not from_start and not self._seek(start):
+                from_start = True
             if from_start:  # in MPEG-TS, a seek to the start lands too late
                 self.open()
             packets = self.following()
@@ -284,19 +288,20 @@ class TrustedSource(PacketSource):
             if first is None and from_start:
                 return
             pts = first.packet.pts if first else None
-            if first is not None and (
-                from_start or (pts is not None and pts <= ticks and not is_earlier)
-            ):
+            is_at_or_before = pts is not None and pts <= ticks
+            if first is not None and (from_start or (is_at_or_before and not is_earlier)):
                 yield from chain([first], packets)
                 return
-            if pts is not None and pts <= ticks:
-                start = ticks = pts - 1
+            if pts is not None and is_at_or_before:
+                # The next keyframe that is searched for must be shown before this one.
+                ticks = pts - 1
+                start = ticks
                 is_earlier = False
-            start = start - step
-            step = step * 2
+            start -= step
+            step *= 2
 
     def packet_rows(self) -> list[tuple[int, int, bool]]:
-        """Return (tick, bytes, whether it is a keyframe) of every packet that is shown.
+        """Return (tick, size in bytes, whether it is a keyframe) of every packet that is shown.
 
         The index of an MP4 lists all packets with the times at which they are decoded, and its
         header has the delays until they are shown.
@@ -305,7 +310,7 @@ class TrustedSource(PacketSource):
         if self.kind != "mov" or not entries:
             return super().packet_rows()
         delays = reorderings(self.path, self._stream.id)
-        # One delay serves all if there is no table, or an edit list leaves out some packets.
+        # Without a table, or if an edit list leaves out some packets, all have the same delay.
         if len(delays) != len(entries):
             delays = np.zeros(len(entries), np.int64)
         first = next((number for number, entry in enumerate(entries) if entry.is_keyframe), 0)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from atlaskit.video.subtitles.track import Line, Subtitles
 
 ECHO_S = 0.05
-"""A line without new words that lasts no longer than this is a copy between two others."""
+"""A line without new words that lasts no longer than this is a copy (echo) of the line before."""
 APART_S = 0.5
 """After a longer pause than this, a line does not continue the line before it."""
 LEAST_ECHOES = 0.3
@@ -26,7 +26,8 @@ FEWEST_ROLLED = 3
 MOST_WORDS = 100
 """Most words that captions show at once."""
 FEW_WORDS = 3
-"""A line that repeats all of the line before it and adds fewer words is still being spoken."""
+"""A line that repeats the whole line before it and adds fewer words than this is the same line,
+still being spoken."""
 
 
 class _Step(NamedTuple):
@@ -36,6 +37,7 @@ class _Step(NamedTuple):
     new: list[str]
     """The words of the line that the line before it does not show."""
     is_echo: bool
+    """Whether it is a short copy of the end of the line before it (ECHO_S)."""
     is_rolled: bool
     """Whether it continues the line before it with words that were not said shortly before."""
     repeats_all: bool
@@ -43,9 +45,10 @@ class _Step(NamedTuple):
 
 
 def unrolled(lines: Sequence[Line]) -> Subtitles:
-    """Return a track with each word of rolling captions once. Other lines are not changed.
+    """Return a track in which each word of rolling captions stands once.
 
-    The rolling captions are kept as the `original` of the track.
+    The rolling captions become the `original` of the track. If the lines are not rolling captions,
+    they are not changed.
 
     Args:
         lines: The lines of a track, each with the words that are shown together.
@@ -63,6 +66,7 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
                 spoken[-1] = Line(spoken[-1].start_s, end_s, spoken[-1].text)
             continue
         words = " ".join(step.new)
+        # An echo shows one line of the captions, so the next line repeats all of it in any case.
         is_growing = (
             step.repeats_all and len(step.new) < FEW_WORDS and not (before and before.is_echo)
         )
@@ -76,26 +80,32 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
 def _steps(lines: Sequence[Line]) -> list[_Step]:
     """Return how each line continues the line before it.
 
-    A line continues the line before it if it begins with the last words of that line, and these
-    include all words that the last line with new words added.
+    A line continues the line before it if it begins with the last words of that line, at least
+    with those that were added last.
     """
     steps: list[_Step] = []
-    shown: list[str] = []
-    fresh: list[str] = []
+    shown: list[str] = []  # the words of the line before
+    last_new: list[str] = []  # the words that were added last: an echo adds none
     said = deque[str](maxlen=MOST_WORDS)
     end_s = 0.0
     for line in lines:
         words = line.text.split()
         overlap = _overlap(shown, words) if line.start_s - end_s <= APART_S else 0
-        is_continued = 0 < len(fresh) <= overlap
-        new = words[overlap:] if is_continued else words
-        is_echo = is_continued and not new and line.end_s - line.start_s <= ECHO_S
-        is_rolled = is_continued and not set(new) <= set(said)  # unlike a chant
-        steps.append(_Step(line, new, is_echo, is_rolled, is_continued and overlap == len(shown)))
+        continues = 0 < len(last_new) <= overlap
+        new = words[overlap:] if continues else words
+        step = _Step(
+            line=line,
+            new=new,
+            is_echo=continues and not new and line.end_s - line.start_s <= ECHO_S,
+            # A chant that repeats its words is no rolling caption.
+            is_rolled=continues and not set(new) <= set(said),
+            repeats_all=continues and overlap == len(shown),
+        )
+        steps.append(step)
         said += new
         shown = words
         end_s = line.end_s
-        fresh = new or fresh
+        last_new = new or last_new
     return steps
 
 
@@ -108,6 +118,7 @@ def _overlap(shown: list[str], words: list[str]) -> int:
 
 
 def _is_rolling(steps: Sequence[_Step]) -> bool:
+    """Return whether the lines of a track are rolling captions."""
     echoes = sum(step.is_echo for step in steps)
     rolled = sum(step.is_rolled for step in steps)
     return len(steps) > 1 and (

@@ -1,9 +1,12 @@
 """Parses the formats of subtitles that are rows of text.
 
-* SRT and WebVTT: `parse_srt`. pysubs2 is not used: it reads karaoke text as a row of times, adds
-  the identifier or note of the next cue to a cue, and reads a negative time as a positive one.
-* ASS and SSA: `parse_ass`. A `Format:` row in the file has the order of the fields.
+* SRT and WebVTT: `parse_srt`. The package pysubs2 is not used, because it takes karaoke text for a
+  row of times, adds the identifier or note of the next cue to a cue, and reads a negative time as a
+  positive one.
+* ASS and SSA: `parse_ass`.
 * SBV (YouTube), LRC (lyrics), TSV (Whisper), MicroDVD and SubViewer `.sub`, SAMI.
+
+A line whose times cannot be read starts at NaN.
 """
 
 from __future__ import annotations
@@ -32,24 +35,24 @@ _LIKE_TIMING = re.compile(
 )
 """A row that looks like times, readable or not."""
 _NARROW = str.maketrans("：，．", ":,.")
-"""Full-width punctuation to its ASCII counterpart."""
+"""Maps full-width punctuation to its ASCII counterpart."""
 _BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
 """The first row of a block of WebVTT that is no cue, such as a note."""
 WRAP_S = (1 << 33) / 90_000
-"""Seconds after which the clock of a transport stream starts anew."""
+"""Seconds after which the clock of a transport stream starts again at 0."""
 _FEWEST_DIGITS = 4
 """A row with fewer digits is a sentence with an arrow, not a row of times."""
 _MOST_LETTERS = 3
 """A row with more letters is a sentence with an arrow, not a row of times."""
 _BORDER_LINES = 8
-"""Lines before a line that are searched for the same one at the end of an earlier segment."""
+"""How many lines before a line are searched for the same line from an earlier segment."""
 
 
 def parse_srt(text: str) -> list[SourceLine]:
     """Return the lines of an SRT or WebVTT text.
 
-    The header decides which of the two it is, since many files have the other's suffix. A cue
-    whose times cannot be read gets NaN for its start.
+    The header decides which of the two formats it is, since many files have the suffix of the
+    other.
     """
     is_vtt = text.startswith("WEBVTT")
     rows = text.split("\n")
@@ -68,9 +71,10 @@ def parse_srt(text: str) -> list[SourceLine]:
 
 
 def _segment_lines(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
-    """Return the lines of WebVTT segments in one file. Each header may shift the times behind it.
+    """Return the lines of a file of several WebVTT segments, all on the clock of the first.
 
-    A line at the border of two segments is in both of them, and is returned once.
+    The header of each segment may shift its times. A line at the border of two segments is in both
+    of them, and is returned once. A file of one segment is returned as it is.
     """
     headers = [row for row, text in enumerate(rows) if text.startswith("WEBVTT")]
     if len(headers) < 2:
@@ -110,7 +114,7 @@ def _clock_s(header: list[str]) -> float:
 
 
 class _Cue(NamedTuple):
-    """A cue: where its row of times is, and what that row says."""
+    """A cue: the index of its row of times, and what that row says."""
 
     row: int
     start_s: float
@@ -120,6 +124,7 @@ class _Cue(NamedTuple):
 
 
 def _cues(rows: list[str]) -> list[_Cue]:
+    """Return the cues of a text, each of which begins with a row of times."""
     cues = []
     for index, row in enumerate(rows):
         if ">" not in row:
@@ -128,7 +133,8 @@ def _cues(rows: list[str]) -> list[_Cue]:
         if match:
             times = match.groups()
             behind = row[match.end() :]
-            words = "" if all(":" in word for word in behind.split()) else behind
+            is_settings = all(":" in word for word in behind.split())  # as in `align:start`
+            words = "" if is_settings else behind
             cues.append(_Cue(index, clock_seconds(*times[:5]), clock_seconds(*times[5:]), words))
         elif _is_damaged_timing(row.translate(_NARROW)):
             cues.append(_Cue(index, math.nan, None))
@@ -147,7 +153,7 @@ def _is_damaged_timing(row: str) -> bool:
 def _srt_body(body: list[str], is_last: bool) -> list[str]:
     """Return the rows of a cue, without the number of the next cue.
 
-    There may be an empty row behind each row, or behind the number.
+    Some files have an empty row after each row, or after the number.
     """
     count = len(body)
     while count and not body[count - 1].strip():
@@ -165,8 +171,9 @@ def _srt_body(body: list[str], is_last: bool) -> list[str]:
 def _vtt_body(body: list[str], is_last: bool) -> list[str]:
     """Return the rows of a cue, without notes and without the identifier of the next cue.
 
-    An empty row ends a cue. A row with a space does not: YouTube's captions begin with one. By the
-    standard, rows after an empty row belong to no cue. They are kept, so that no word is lost.
+    An empty row ends a cue. A row with a space does not, since YouTube's captions begin with such a
+    row. By the standard, rows after an empty row belong to no cue. They are kept, so that no word
+    is lost.
     """
     blocks = []
     for is_empty, block in groupby(body, key=lambda row: row == ""):
@@ -196,14 +203,14 @@ USUAL_FIELDS = (
     "effect",
     "text",
 )
-"""Fields of an event, in order, where no `Format:` row names them."""
+"""Fields of an event, in order, if no `Format:` row in the file gives another order."""
 
 
 def parse_ass(text: str) -> list[SourceLine]:
     """Return the dialogue of an ASS or SSA text, without its comments and drawings.
 
     A text that is drawn in several layers at once is one line. Each event is parsed by itself, so
-    a damaged event does not affect the others. An event whose times cannot be read starts at NaN.
+    a damaged event does not affect the others.
     """
     lines: list[SourceLine] = []
     fields: Sequence[str] = USUAL_FIELDS
@@ -238,10 +245,11 @@ _LRC_OFFSET = re.compile(r"\[offset:\s*([+-]?\d{1,9})\s*\]", re.IGNORECASE | re.
 _MICRODVD = re.compile(r"\{(\d{1,9})\}\{(\d{0,9})\}(.*)", re.ASCII)
 _MICRODVD_CODE = re.compile(r"\{[a-zA-Z]:[^{}]*\}")
 _SYNC = re.compile(r"<sync\s+start\s*=\s*[\"']?(-?\d{1,12})[\"']?[^<>]*>", re.IGNORECASE | re.ASCII)
-_SECONDS = re.compile(r"^\d{1,9}\.\d{1,9}\t\d{1,9}\.\d{1,9}\t", re.ASCII | re.MULTILINE)
+_TSV_SECONDS = re.compile(r"^\d{1,9}\.\d{1,9}\t\d{1,9}\.\d{1,9}\t", re.ASCII | re.MULTILINE)
+"""A row of a TSV whose times have decimals."""
 _SAMI_TAG = re.compile(r"<[^<>]*>")
 MICRODVD_FPS = 23.976
-"""Frames per second of a MicroDVD file if neither its first line nor the video has them."""
+"""Frame rate of a MicroDVD file if neither its first line nor the video gives one."""
 
 
 def parse_sbv(text: str) -> list[SourceLine]:
@@ -297,7 +305,7 @@ def parse_tsv(text: str) -> list[SourceLine]:
     Times with decimals are seconds, as in the labels of Audacity.
     """
     lines = []
-    units_per_second = 1 if _SECONDS.search(text) else 1000
+    units_per_second = 1 if _TSV_SECONDS.search(text) else 1000
     for row in text.split("\n"):
         start, _, rest = row.partition("\t")
         end, _, words = rest.partition("\t")
@@ -309,9 +317,9 @@ def parse_tsv(text: str) -> list[SourceLine]:
         except ValueError:
             start_s = math.nan
             end_s = math.nan
-        lines.append(
-            SourceLine(start_s if math.isfinite(start_s) else math.nan, end_s, plain_text(words))
-        )
+        if not math.isfinite(start_s):
+            start_s = math.nan
+        lines.append(SourceLine(start_s, end_s, plain_text(words)))
     return lines
 
 
@@ -320,7 +328,7 @@ def parse_sub(text: str, fps: float | None = None) -> list[SourceLine]:
 
     Args:
         text: The text.
-        fps: Frames per second of the video, for a MicroDVD text without its own.
+        fps: Frame rate of the video, for a MicroDVD text that gives none.
 
     Raises:
         SubtitleError: The text is neither, such as the binary half of VobSub pictures.
@@ -351,14 +359,15 @@ def _microdvd(text: str, fps: float) -> list[SourceLine]:
 
 
 def parse_sami(text: str) -> list[SourceLine]:
-    """Return the lines of a SAMI text. Each lasts until the next `<SYNC>`."""
+    """Return the lines of a SAMI text. Each lasts until the next later `<SYNC>`."""
     syncs = list(_SYNC.finditer(text))
     ends = [sync.start() for sync in syncs[1:]] + [len(text)]
     # Lines in several languages may start at the same time.
     starts_ms = sorted({int(sync[1]) for sync in syncs})
     following = dict(pairwise(starts_ms))
     lines = []
-    for sync, end in zip(syncs, ends, strict=False):  # `ends` has one more if there is no sync
+    # strict=False: a text without any `<SYNC>` still has one entry in `ends`.
+    for sync, end in zip(syncs, ends, strict=False):
         body = re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])
         start_ms = int(sync[1])
         until_ms = following.get(start_ms)

@@ -1,8 +1,8 @@
 """Converts bytes to text, times to seconds, and markup to plain words, for all subtitle formats.
 
-* Encodings: `decode_text`. Text that is UTF-8 with at most a few faults is read as UTF-8. chardet
-  finds any other encoding: by a byte order mark, by what the text declares, by zero bytes or escape
-  sequences, or by a guess from the letters.
+* Encodings: `decode_text`. Text that is UTF-8 with at most a few faults is read as UTF-8. The
+  package chardet finds any other encoding: by a byte order mark, by a declaration in the text, by
+  zero bytes or escape sequences, or by a guess from the letters.
 * Times: `parse_clock` for the times in files (`01:02:03,450`), `parse_time` for times that people
   type.
 * Markup: `plain_text` and `plain_ass_text` remove tags, entities, comments and drawings.
@@ -20,9 +20,8 @@ from atlaskit.errors import InputError
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SAMPLE_BYTES = 1 << 18
 """Bytes of a file that are examined to guess its encoding."""
-OTHER = re.compile(rb"[\0\x1b]")
-"""Zero bytes as in UTF-16, or escapes as in ISO 2022. Such text is valid UTF-8, but rarely meant
-as UTF-8."""
+UNLIKELY_IN_UTF_8 = re.compile(rb"[\0\x1b]")
+"""Zero bytes as in UTF-16, or escapes as in ISO 2022. They are valid in UTF-8, but rare."""
 
 
 def decode_text(data: bytes) -> str | None:
@@ -34,7 +33,7 @@ def decode_text(data: bytes) -> str | None:
 
 
 def encoding_of(data: bytes) -> str | None:
-    """Return the encoding of a text; None if it is unknown."""
+    """Return Python's name of the encoding of a text; None if it is unknown."""
     if data.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     text = data.decode("utf-8", "replace")
@@ -42,14 +41,15 @@ def encoding_of(data: bytes) -> str | None:
     ascii_bytes = len(data.translate(None, bytes(range(0x80, 0x100))))
     valid = len(text) - ascii_bytes - invalid  # characters beyond ASCII
     may_be_other = not valid or data.startswith(UTF_16)
-    if may_be_other and OTHER.search(data[:SAMPLE_BYTES]):
+    if may_be_other and UNLIKELY_IN_UTF_8.search(data[:SAMPLE_BYTES]):
         encoding = _likely_encoding(data)
         if encoding:
             return encoding
-    # Text in another encoding is invalid UTF-8 nearly everywhere, damaged UTF-8 in few places.
+    # Text in another encoding is invalid as UTF-8 at nearly all characters beyond ASCII, and
+    # damaged UTF-8 at few of them.
     if invalid * 10 <= valid:
         return "utf-8"
-    # Rows in ASCII tell nothing, except the first one, which may declare the encoding.
+    # Rows in ASCII do not help to find the encoding, except the first, which may declare it.
     rows = (row for number, row in enumerate(data.splitlines()) if number == 0 or not row.isascii())
     return _likely_encoding(b"\n".join(rows))
 
@@ -69,7 +69,7 @@ CLOCK = (
     r"(-?)(?:(\d{1,6})\s?:\s?-?)?(\d{1,2})\s?:\s?-?(\d{1,2})"
     r"(?:(?:\s?[.,]\s?-?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
 )
-"""A regular expression for one time; its five groups are the arguments of `clock_seconds`."""
+"""A regular expression for a clock time; its five groups are the arguments of `clock_seconds`."""
 _NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 _UNITS = re.compile(
     rf"(?:{_NUMBER} ?h(?:ours?|rs?)? ?)?"
@@ -129,8 +129,8 @@ def checked_time(text: str) -> float:
 
 
 # Only known tags are removed, since a lecturer may say `x <y and z> w`. No expression for a tag or
-# for braces matches past the next opening character. Otherwise a hostile line with a million such
-# characters would take quadratic time.
+# for braces matches past the next `<` or `{`. Otherwise a hostile line with a million of these
+# would take quadratic time.
 _TAG = re.compile(
     r"</?(?:[bisu]|em|strong|ruby|rt|rp)(?:\.[^<>]*|\s*)>"
     r"|</?(?:c|v|lang|font|span|p|a|div)(?:[\s.][^<>]*)?>"
@@ -156,11 +156,11 @@ def plain_text(text: str) -> str:
 def plain_ass_text(text: str) -> str:
     r"""Return the text of an ASS event without markup and drawings (`{\p1}m 0 0 l 9 0{\p0}`).
 
-    A brace after a backslash is text, not markup.
+    A brace after a backslash is text, not markup. The text is cut to limits.LINE.
     """
     text = text[: limits.LINE]
     if "{" in text or "\\" in text:
-        # Two control characters stand for such braces while the markup is removed.
+        # Two control characters stand for braces after a backslash while the markup is removed.
         text = text.replace("\0", "").replace("\1", "").replace(r"\{", "\0").replace(r"\}", "\1")
         text = re.sub(r"\\[Nnh]", " ", _BRACES.sub("", _DRAWING.sub("", text)))
         text = text.replace("\0", "{").replace("\1", "}")
@@ -172,7 +172,7 @@ def collapsed(text: str) -> str:
 
     A lone surrogate cannot be encoded, so no file could store it.
     """
-    if text.isprintable():  # most are, and a file may have many
+    if text.isprintable():  # a shorter way for most texts, since a file may have many
         return " ".join(text.split())
     text = " ".join(_CONTROL.sub("", text).split())
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,13 +1,13 @@
 """The displays of the kit's objects: each function returns the HTML of one class.
 
-    view, still, lazy_image, video          images and what they are made of
+    view, still, lazy_image, video          images, and the video that they come from
     sheet, scratchpad                       evidence (M+)
     observation                             what an agent sees, and what it may do
     result, trace                           answer, choices, evidence, path of the run, cost; events
-    cache                                   what a cache holds, and how it is made again
+    cache                                   what a cache holds, and how lost entries come back
 
-An object may be damaged, so its parts are `guarded`. Its text may be of unknown origin, so it is
-`untrusted`.
+An object may be damaged, so a part that cannot be shown becomes a sentence with the reason
+(`guarded`). Text may be of unknown origin, so it is escaped (`untrusted`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def still(still: Still, max_width_px: int = MAX_WIDTH_PX) -> Html:
 
 
 def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
-    """Show a view or a still, such as what an agent looks at beside the grid."""
+    """Show an image that may be a view or a still."""
     match shown:
         case View():
             return view(shown, max_width_px)
@@ -82,8 +82,8 @@ def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
     return jpeg_image(shown.jpeg, "The requested image.", max_width_px)
 
 
-FRAMES = {"midpoint": "", "keyframe": "keyframes", "shots": "shots"}
-"""The word for the frames in a view's cells, by its sampling; none for the paper's midpoints."""
+SAMPLING_WORDS = {"midpoint": "", "keyframe": "keyframes", "shots": "shots"}
+"""The word for the frames in a view's cells, by its sampling; none for midpoints, the default."""
 
 
 def view_caption(view: View) -> str:
@@ -92,10 +92,10 @@ def view_caption(view: View) -> str:
 
 
 def view_description(view: View) -> str:
-    """Return the description of a view's grid, with its sampling unless that is the paper's."""
+    """Return the description of a view's grid, with its sampling unless that is the default."""
     grid = view.grid
-    frames = FRAMES[view.look.sampling]
-    # A depth counts from the video's root grid. A context scan is a root of its own.
+    frames = SAMPLING_WORDS[view.look.sampling]
+    # Depths count from the video's root grid, so that of a grid with another root is left out.
     is_in_video_tree = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)
     description = grid_description(grid, view.dead, has_depth=is_in_video_tree)
     if frames:
@@ -104,7 +104,7 @@ def view_description(view: View) -> str:
 
 
 def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
-    """Return a grid's cells, interval, depth and dead cells."""
+    """Return a grid's cells, interval, depth and dead cells in words."""
     dead = sorted(dead)
     cell = duration_text(grid.resolution_s)
     if grid.is_uneven:
@@ -172,8 +172,8 @@ def scratchpad(scratchpad: Scratchpad) -> Html:
 def evidence_image(sheet: Sheet) -> Html:
     """Return the sheet of a scratchpad as one image.
 
-    A sheet of at most MAX_ITEMS frames keeps its cache key, so one that was drawn before is not
-    drawn again.
+    Only the MAX_ITEMS frames with the highest confidence are shown. If the sheet has no more, its
+    cache key is that of the whole sheet, so a sheet that was drawn before is not drawn again.
     """
 
     def draw() -> str:
@@ -226,7 +226,7 @@ def no_evidence(why: str = "") -> Html:
 
 
 def observation(seen: Observation) -> Html:
-    """Show the state with its legal actions, the frame or scan if any, the view and subtitles."""
+    """Show the state with its legal actions, the image beside the grid, the view and subtitles."""
     image = "" if seen.looking_at is None else lazy_image(seen.looking_at)
     return card(
         guarded("The state", lambda: _state_table(seen)),
@@ -243,7 +243,10 @@ def _state_table(seen: Observation) -> Html:
     legal = sorted(seen.legal.cells.items(), key=lambda item: not item[1])
     actions = list[str]()
     for name, cells in legal:
-        actions.append(f"{ACTIONS[name].title} {listed(cells)}" if cells else ACTIONS[name].title)
+        action = ACTIONS[name].title
+        if cells:
+            action = f"{action} {listed(cells)}"
+        actions.append(action)
     rows: list[tuple[str, object]] = [
         (
             "grid",
@@ -333,7 +336,7 @@ def _answer_rows(result: Result) -> list[tuple[str, object]]:
 
 
 def _cited_by_decision(trace: Trace) -> str:
-    """Return the frames that the last decision cites; empty if it cites none."""
+    """Return the labels of the frames that the last decision cites; empty if it cites none."""
     decisions = trace.of(Decision)
     if decisions:
         return cited_frames(decisions[-1].answer.get("supporting"))
@@ -341,27 +344,27 @@ def _cited_by_decision(trace: Trace) -> str:
 
 
 def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
-    """Return for each choice the frames last cited for and against it, and the event that did so.
+    """Return the last judgement of each choice: the frames cited for and against it, and where.
 
-    A decision need not judge every choice, so an earlier review can be the last to do so.
+    A decision need not judge every choice, so an earlier review can hold the last judgement.
     """
-    judgements: dict[int, tuple[str, str, str]] = {}
+    last: dict[int, tuple[str, str, str]] = {}
     for event in trace:
-        judged: object = None
+        judgements: object = None
         if isinstance(event, Review):
-            judged = event.choices
+            judgements = event.choices
             source = f"review of round {event.round}"
         elif isinstance(event, Decision):
-            judged = event.answer.get("weighed")
+            judgements = event.answer.get("weighed")
             source = "decision"
-        if not isinstance(judged, list):
+        if not isinstance(judgements, list):
             continue
-        for each in judged:
+        for each in judgements:
             if isinstance(each, dict) and isinstance(each.get("choice"), int):
                 supporting = cited_frames(each.get("supporting")) or "none"
                 contradicting = cited_frames(each.get("contradicting")) or "none"
-                judgements[each["choice"]] = (supporting, contradicting, source)
-    return judgements
+                last[each["choice"]] = (supporting, contradicting, source)
+    return last
 
 
 def _choice_table(result: Result) -> Html:
@@ -390,7 +393,7 @@ def _choice_table(result: Result) -> Html:
 
 
 def _path(result: Result) -> Html:
-    """Return what workers explored as a sentence; `plots.path` draws their path."""
+    """Return a sentence about what the workers explored; `plots.path` draws their path."""
     reports = result.trace.of(Report)
     added = sum(bool(event.kept) for event in reports)
     if result.within == (0.0, result.sheet.video.duration_s):
@@ -439,7 +442,7 @@ def trace(trace: Trace) -> Html:
 
 
 def cache(cache: Cache) -> Html:
-    """Show what a cache holds by kind, and how a lost entry of each kind is made again."""
+    """Show what a cache holds by kind, and how a lost entry of each kind comes back."""
     known = kinds()
     rows = []
     for name, row in cache.stats().items():

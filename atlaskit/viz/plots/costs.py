@@ -50,9 +50,9 @@ BAR_NAME_CHARS = 11
 def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean tokens per question of Master and Workers against the duration of the video.
 
-    There is one bar for each value of `duration_s` and each model: the share of the Master is at
-    its bottom, and the interval is that of the sum. Below each bar are the mean numbers
-    of rounds and of evidence frames (paper, Appendix C).
+    There is one bar for each value of `duration_s` and each model. Its lower part is the Master's
+    tokens, and the interval is that of the sum. Below each bar are the mean numbers of rounds and
+    of evidence frames (paper, Appendix C).
 
     Args:
         rows: A table of `evaluate`; a column `model` tells several models apart.
@@ -115,7 +115,7 @@ def failure_modes(
 
     Args:
         failures: A table of `diagnosis.table`, one row per wrong answer.
-        questions: Number of questions each method was asked; shares are of this number.
+        questions: Number of questions that each method was asked; bars are shares of it.
         names: Methods to draw, in this order, also those without a failure; None draws the methods
             in `failures`.
         ax: Axes to draw on; None makes a new figure.
@@ -183,7 +183,7 @@ def failure_modes(
 
 
 def _bar_label(means: pd.Series, is_split: bool) -> str:
-    """Return what stands below a bar; the model only if there are several."""
+    """Return the text below a bar, with the name of the model if there are several."""
     name = textwrap.wrap(means["model"], BAR_NAME_CHARS) if is_split else []
     counts = [
         f"n = {means['questions']}",
@@ -194,7 +194,7 @@ def _bar_label(means: pd.Series, is_split: bool) -> str:
 
 
 SHARED = "a question, with its share of its video"
-"""How labels name a question whose cost includes a share of its video's cost."""
+"""Words for a question whose cost includes a share of the cost of preparing its video."""
 COST_LABELS = {
     "tokens": f"tokens of {SHARED}",
     "calls": f"calls of {SHARED}",
@@ -224,17 +224,17 @@ def pareto(
     references: Sequence[Published] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what methods score against what they cost, and the Pareto front.
+    """Draw the scores of methods against their costs, and the Pareto front.
 
-    A method is on the front if no other one scores as much for less. The axis of costs is
-    logarithmic, unless something costs nothing. The legend lists the methods by their scores, the
-    best first. Published results are dotted lines across all costs: they are of other models, and
-    their costs are not known.
+    A method is on the front if no other scores as much for less, or more for as much. The axis of
+    costs is logarithmic, unless a method costs nothing. The legend lists the methods by their
+    scores, the best first. Published results are dotted lines across all costs, since they are of
+    other models, and their costs are not known.
 
     Args:
-        compared: A table of `statistics.comparison`, one row a method.
+        compared: A table of `statistics.comparison`, with one row per method.
         cost: The column of costs.
-        column: The column that was compared.
+        column: The column of scores.
         references: Published results to draw, of `benchmarks.published`.
         ax: Axes to draw on; None makes a new figure.
 
@@ -280,8 +280,8 @@ def pareto(
         }
         sns.scatterplot(compared, x=cost, y=column, **shared, s=55, edgecolor=INK, zorder=3, ax=ax)
         steps = front(compared[cost].tolist(), compared[column].tolist())
-        right = ax.get_xlim()[1]
-        x, y = zip(*steps, (right, steps[-1][1]), strict=True)
+        steps.append((ax.get_xlim()[1], steps[-1][1]))  # the front goes on to the right edge
+        x, y = zip(*steps, strict=True)
         sns.lineplot(
             x=x,
             y=y,
@@ -316,21 +316,20 @@ def pareto(
 
 
 def front(costs: Sequence[float], scores: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the points that no other one beats: none scores as much for less, or more for as much.
+    """Return the Pareto front of points (cost, score), in order of cost and so of score.
 
-    They are in order of cost, and so of score.
+    A point is on the front if no other scores as much for less, or more for as much.
     """
-    found = list[tuple[float, float]]()
-    for cost, score in sorted(
-        zip(costs, scores, strict=True), key=lambda point: (point[0], -point[1])
-    ):
-        if not found or score > found[-1][1]:
-            found.append((cost, score))
-    return found
+    points = sorted(zip(costs, scores, strict=True), key=lambda point: (point[0], -point[1]))
+    best = list[tuple[float, float]]()
+    for cost, score in points:
+        if not best or score > best[-1][1]:
+            best.append((cost, score))
+    return best
 
 
 def _scale(ax: Axes, costs: pd.Series) -> None:
-    """Scale the axis of costs."""
+    """Scale the axis of costs: logarithmic if all costs are positive."""
     low = float(costs.min())
     high = float(costs.max())
     if low > 0:
@@ -343,7 +342,7 @@ def _scale(ax: Axes, costs: pd.Series) -> None:
 
 
 def _sources_note(sources: Sequence[str]) -> str:
-    """Return what the dotted lines are, and their numbered sources; empty for none."""
+    """Return a note on the dotted lines with their numbered sources; "" without sources."""
     if not sources:
         return ""
     listed = "; ".join(f"[{number}] {source}" for number, source in enumerate(sources, start=1))
@@ -351,7 +350,7 @@ def _sources_note(sources: Sequence[str]) -> str:
 
 
 def _interval_note(compared: pd.DataFrame) -> str:
-    """Return what the intervals are."""
+    """Return a note that says what the intervals are, or why there are none."""
     if compared["low"].isna().all():
         return "a single video, so no intervals"
     return f"{100 * compared.attrs.get('level', 0.95):g} % intervals (clustered by videos)"

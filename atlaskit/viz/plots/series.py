@@ -1,7 +1,8 @@
 """Series of a figure: how seaborn draws each method and model, and what their intervals are.
 
-A table of several models has the column `model`. The colour of a line tells its method, or its
-model where there is one method; stroke and marker tell the model.
+A table of several models has the column `model`. In a figure of several methods, colour and marker
+tell the method, and the stroke of the line and the fill of the marker tell the model. In a figure
+of one method, all of them tell the model.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MODEL_COLOURS = (0, 5, 2, 3, 4, 7)
 """Indices of the colours of models, in order: the first is blue, the second vermilion."""
 STROKES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), "-.")
-"""Strokes of the lines of models, in the order of use."""
+"""Line styles of models, in the order of use."""
 COLUMN_LABELS = {
     "score": "mean score",
     "tokens": "tokens per question",
@@ -31,7 +32,8 @@ COLUMN_LABELS = {
 }
 """Axis labels of columns."""
 LEAST_SPAN = 12.0
-"""The largest value of a logarithmic axis is at least this many times its smallest."""
+"""A logarithmic axis is extended until its largest value is at least this many times its
+smallest."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def models_in(rows: pd.DataFrame) -> list[str]:
 
 
 def who_answered(rows: pd.DataFrame) -> str:
-    """Return who answered, for a figure's title: the models, and the method if all share one."""
+    """Return who answered, for a figure's note: the models, and the method if there is only one."""
     models = " and ".join(models_in(rows))
     methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else []
     method = methods[0] if len(methods) == 1 else ""
@@ -80,7 +82,13 @@ def model_look(index: int) -> Look:
 
 
 def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
-    """Return the look of a method and a model; a method looks the same in every figure."""
+    """Return the look of a method, which is the same in every figure, with the stroke of a model.
+
+    Args:
+        method: The name of the method.
+        methods: All methods of the figure.
+        model_index: The index of the model among those of the figure.
+    """
     known_methods = list(dict.fromkeys([*METHOD_ORDER, *methods]))
     turn, place = divmod(known_methods.index(method), len(MARKERS))
     # The ninth method has the colour of the first, but another marker.
@@ -91,8 +99,8 @@ def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
 def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the rows with the column `series`, and the arguments of `seaborn.pointplot` for them.
 
-    A series is a method and a model; its name leaves out what all series share. The index of the
-    rows is made unique, as `interval_over` needs it.
+    A series is a method and a model. The name of a series leaves out the method or the model if all
+    series share it. The index of the rows becomes unique, as `interval_over` needs it.
     """
     from matplotlib.markers import MarkerStyle
 
@@ -108,9 +116,11 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     looks = dict[str, Look]()
     for _, row in rows.drop_duplicates("series").iterrows():
         index = models.index(str(row.get("model", "")))
-        looks[row["series"]] = (
-            method_look(row["method"], methods, index) if len(methods) > 1 else model_look(index)
-        )
+        if len(methods) > 1:
+            look = method_look(row["method"], methods, index)
+        else:
+            look = model_look(index)
+        looks[row["series"]] = look
     colours = list[str]()
     markers = list[MarkerStyle]()
     strokes = list[Any]()
@@ -139,14 +149,16 @@ def draw_means(
 ) -> None:
     """Draw the means of a table of `with_series`, each at its value of x, with their intervals.
 
-    Intervals of several series stand side by side, so that they can be told apart.
+    Means stand exactly at their x, but the intervals of several series stand side by side, so that
+    they can be told apart.
 
     Args:
         ax: Axes to draw on.
         rows: The table.
         axes: The columns of x and of y.
         looks: How series are drawn: the arguments that `with_series` returned.
-        apart: How far apart intervals stand, as a share of the least distance between values of x.
+        apart: The width over which the intervals at one x are spread, as a share of the least
+            distance between values of x.
         **options: Further arguments of `seaborn.pointplot`.
     """
     import seaborn as sns
@@ -158,14 +170,14 @@ def draw_means(
         sns.pointplot(rows, errorbar=bars, **shared, **looks)
         return
     sns.pointplot(rows, errorbar=None, **shared, **looks)
-    bare = {**looks, "markers": "", "linestyles": "none"}
-    sns.pointplot(rows, errorbar=bars, dodge=apart, **shared, **bare)
+    only_intervals = {**looks, "markers": "", "linestyles": "none"}
+    sns.pointplot(rows, errorbar=bars, dodge=apart, **shared, **only_intervals)
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
-    """Return the function for seaborn's `errorbar` that returns the clustered interval of a mean.
+    """Return a function for seaborn's `errorbar` that computes the clustered interval of a mean.
 
-    seaborn calls it with the values of each point. Their index tells to which clusters they belong.
+    seaborn calls the function with the values of each point, whose index gives their clusters.
 
     Args:
         clusters: The cluster of each row of the table that is drawn, such as its video.
@@ -202,23 +214,21 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
         means: A table of `statistics.accuracy`.
         column: The column of means.
     """
-    clusters = "videos"
-    if cluster_of(rows) == "seed":
-        clusters = "worlds"
+    cluster = "world" if cluster_of(rows) == "seed" else "video"
     known = means[means["low"].notna()]
     if not len(known):
-        return f"a single {clusters[:-1]}, so no intervals"
+        return f"a single {cluster}, so no intervals"
     is_exact = ((known[column] == known["low"]) & (known[column] == 0)) | (
         (known[column] == known["high"]) & (known[column] == 1)
     )
     exact = ""
     if is_exact.any():
         exact = "; exact binomial where all scores are the same"
-    return f"95 % intervals (clustered by {clusters}{exact})"
+    return f"95 % intervals (clustered by {cluster}s{exact})"
 
 
 def short_count(value: float, _position: object = None) -> str:
-    """Return a number in short, as on an axis: 0, 0.5, 950, 1.5 K, 148 K, 2.2 M."""
+    """Return a number in short form, as on an axis: 0, 0.5, 950, 1.5 K, 148 K, 2.2 M."""
     for unit, size in (("M", 1e6), ("K", 1e3)):
         if abs(value) >= 0.9995 * size:
             return f"{value / size:.3g} {unit}"
@@ -226,7 +236,7 @@ def short_count(value: float, _position: object = None) -> str:
 
 
 def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
-    """Label the y axis and scale it: scores from 0 to 1, tokens logarithmic and in short numbers.
+    """Label and scale the y axis: from 0 to 1 for scores, logarithmic for tokens, else from 0.
 
     Call it after seaborn has drawn: on a logarithmic axis, seaborn would draw geometric means.
 
@@ -251,7 +261,7 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
 
 
 def count_decades(axis: Axis, *, is_fine: bool = True) -> None:
-    """Label a logarithmic axis in short numbers: at 1, 2 and 5 of each decade, or at 1 alone."""
+    """Label a logarithmic axis in short numbers: at 1, 2 and 5 of each decade, or only at 1."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_fine else (1,)))

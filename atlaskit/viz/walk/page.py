@@ -1,11 +1,11 @@
 """The page that holds one run, and the CSS and JavaScript of the walkthrough.
 
     save, html                              a run as one HTML file
-    script, style                           what the page and the widgets are made of
+    script, style                           the scripts and styles of the page and the widgets
 
-Styles and scripts are small files, each of which uses those before it. They are joined to one text,
-so neither a page nor a widget loads anything: the content security policy of the page names the
-hash of a single script, and the module of the widget has no imports.
+Scripts and styles are small files, each of which uses those before it. They are joined to one text,
+so that neither a page nor a widget loads anything. The content security policy of the page allows
+the hash of a single script, and the JavaScript module of a widget has no imports.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _read(folder: str, name: str) -> str:
 
 
 MAX_IMAGE_BYTES = 6_000_000
-"""Most bytes of all images together, as JPEG; base64 in the page takes a third more."""
+"""Most bytes of all images together, as JPEG; in base64, as in the page, they take a third more."""
 MAX_IMAGES = 800
-"""Most distinct images in a page; each then has about 7 kB, and smaller ones would be illegible."""
+"""Most distinct images in a page. So many have some 7 kB each; smaller ones would be illegible."""
 _UNSAFE = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 
 
@@ -124,8 +124,8 @@ def _embedded_json(value: Any) -> str:
 def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
     """Return the images as data URIs, and by index the reasons why some cannot be shown.
 
-    The URI of an image that cannot be shown is empty. The map and the last sheet come first: a page
-    of a long run has no place for all images.
+    The URI of an image that cannot be shown is empty. The map and the last sheet are embedded
+    first, since a page of a long run does not have room for all images.
     """
     max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
     uris = [""] * len(found.images)

@@ -1,10 +1,10 @@
-"""A run in plain JSON: each event as a step, and what is shown beside the steps.
+"""A run in plain JSON, for its page: each event as a step, and a summary of the run.
 
     steps                                   request, reply, memory, cost of each event
-    summarize                               answer, choices, evidence with links, regions
+    summarize                               answer, notes, evidence with links, regions
     setting_rows                            the settings of a run under names that people understand
 
-Each text is one line (`html.markup.plain_text`). A reader can filter the steps by agent, action,
+Each text is one line (`html.markup.plain_text`). The page can filter the steps by agent, action,
 region and evidence.
 """
 
@@ -71,13 +71,13 @@ MAX_STEPS = 2_000
 MAX_CHARS = 4_000
 """The most characters of one text."""
 MIN_CHARS = 200
-"""The fewest characters to which one text is cut."""
+"""No text is cut to fewer characters than this."""
 TOTAL_CHARS = 400_000
-"""Characters that all steps share."""
+"""Most characters of one text, times the number of steps: texts are shorter in a longer run."""
 FEW_ROWS = 4
-"""A step with more rows has shorter ones, so that its size stays bounded."""
+"""The rows of a step with more rows than this are cut shorter, so that its size stays bounded."""
 
-# What a step can do to the memory, as a filter names it.
+# What a step can do to the memory, in the words of the page's filter.
 FINDS = "finds evidence"
 CHANGES_EVIDENCE = "changes the evidence"
 ADDS_DEAD_ZONE = "rules out time"
@@ -100,11 +100,15 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
     for index, (event, place) in enumerate(
         zip(trace.events[:max_steps], places(trace), strict=False)
     ):
-        said = list[Row]()
+        reply = list[Row]()
         if isinstance(event, Stop):
-            said.append(("result", run.answer_line, None))
+            reply.append(("result", run.answer_line, None))
         for name, text in [("summary", summary(event)), *details(event, run.question)]:
-            said.append((name, text, None))
+            reply.append((name, text, None))
+        older = ""
+        if isinstance(event, Probe) and event.ahead:
+            # A probe made ahead did not yet know the reports that precede it in the trace.
+            older = "before the workers of this round reported"
         yield {
             "round": event.round,
             "who": agent(event),
@@ -113,14 +117,11 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "place": place,
             "tokens": event.usage.tokens if isinstance(event, Call | Failure) else 0,
             "spans": _rounded(_spans(event)),
-            # A probe made ahead did not yet know the reports that precede it in the trace.
-            "older": "before the workers of this round reported"
-            if isinstance(event, Probe) and event.ahead
-            else "",
+            "older": older,
             "change": _change(event),
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
-            "said": _bounded(said, max_chars),
+            "said": _bounded(reply, max_chars),
             "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
             "saw": found.by_event[index],
@@ -128,7 +129,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
 
 
 def _action(event: Event) -> dict[str, str]:
-    """Return the words for what happens in a step, and the name and words that a filter uses."""
+    """Return what happens in a step in words, and the name and words for the page's filter."""
     if not isinstance(event, Step):
         return dict.fromkeys(("what", "does", "verb"), TITLES[event.kind])
     action = event.action
@@ -177,11 +178,12 @@ def _change(event: Event) -> dict[str, Any]:
 
 
 def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """Return at most MAX_SPANS intervals, in seconds rounded to milliseconds."""
     return [(round(start_s, 3), round(end_s, 3)) for start_s, end_s in spans[:MAX_SPANS]]
 
 
 def _search_task(run: RunSource) -> str:
-    """Return the search task of a run; the question where the Master set none."""
+    """Return the search task that the Master set; the question if there is none."""
     for event in run.trace:
         if isinstance(event, Task | Plan):
             return event.search_task
@@ -189,7 +191,10 @@ def _search_task(run: RunSource) -> str:
 
 
 def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
-    """Return the changes of memory, by name, and the evidence that an event is about, by label."""
+    """Return the tags by which the page filters a step.
+
+    They are the names of its changes to the memory, and the labels of the evidence it is about.
+    """
     found = event.found if isinstance(event, Step | Cite | Plan | Look) else ()
     added = merged_in(event)
     erased = event.erased if isinstance(event, Review) else ()
@@ -226,6 +231,7 @@ def _bounded(rows: Sequence[Row], max_chars: int) -> list[Row]:
 
 
 def _cost(event: Event) -> str:
+    """Return the calls and tokens of an event in words; "" if it made no call."""
     if not isinstance(event, Call | Failure):
         return ""
     usage = event.usage
@@ -266,7 +272,8 @@ NAMES = {
     "scouts": "scouts that say where to look first",
     "votes": "votes on the answer",
 }
-"""Plain names of settings, in the order in which they are shown. Others follow under their own."""
+"""Plain names of settings, in the order in which they are shown. Other settings follow under their
+own names."""
 MAX_SETTINGS = 64
 
 
@@ -285,7 +292,7 @@ def setting_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _text(value: Any) -> str:
-    """Return a value in words: limits that are not set are left out."""
+    """Return a value in words. Parts of a mapping that are not set are left out."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
@@ -304,7 +311,13 @@ MAX_EVIDENCE = 400
 
 
 def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> dict[str, Any]:
-    """Return the summary of a run; `count` is the number of its events that are shown as steps."""
+    """Return the summary of a run as plain JSON.
+
+    Args:
+        run: The run.
+        found: Its images.
+        max_steps: The most steps that are shown; `count` in the result is their number.
+    """
     count = min(len(run.trace), max_steps)
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
@@ -362,7 +375,7 @@ def _name(settings: Mapping[str, Any]) -> str:
 def _link(
     item: Evidence, video: Video | None, step: int | None, count: int
 ) -> tuple[str, int | None]:
-    """Return a line of text for an item of evidence, and the step that found it if it is shown."""
+    """Return a line about an item of evidence, and the step that found it; None if not shown."""
     where = clock(item.timestamp_s)
     if video is not None:
         where = moment_in_words(video, item.timestamp_s)
@@ -372,4 +385,6 @@ def _link(
 
 def _shown_step(step: int | None, count: int) -> int | None:
     """Return a step if it is among the `count` that are shown, else None."""
-    return step if step is not None and step < count else None
+    if step is not None and step < count:
+        return step
+    return None

@@ -1,14 +1,14 @@
-"""What every widget shares: messages between a widget and its page, and threads for its jobs.
+"""The common part of all widgets: messages to and from a widget's page, and threads for its jobs.
 
-    PageOwner                               a widget with its static picture, over one anywidget
+    PageOwner                               the base class of widgets, with a static picture
     page                                    the script and the style of a page
     Debouncer                               a thread that runs only the newest pending job
 
-The state of the widget, which notebooks store, holds no content: the page requests it when it is
-drawn. A static picture is published above the widget, as an output of its own. The page hides the
-picture while the widget works; in nbconvert's HTML, on GitHub, or after a restart of the kernel the
-picture is shown. Picture and widget are not two formats of one output, because JupyterLab always
-chooses the widget, and then shows that its model is missing.
+The state of a widget, which notebooks store, holds no content: the page requests the content when
+it is drawn. A static picture is published above the widget, as an output of its own. The page hides
+the picture while the widget works. In nbconvert's HTML, on GitHub, or after a restart of the
+kernel, the picture is shown. Picture and widget are not two formats of one output, because
+JupyterLab always chooses the widget, and then shows that its model is missing.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from atlaskit.viz.html.markup import Html, paragraph
 from atlaskit.viz.walk import page as walk_page
 
 Receive = Callable[[dict[str, Any]], None]
-"""Takes a message of the page."""
+"""A function that takes a message of the page."""
 Send = Callable[..., None]
 """`send(message, buffers)`, which may be called from any thread."""
 
 STATIC_CLASS = "atlaskit-still"
-"""CSS class of the static picture, by which the page below finds it."""
+"""CSS class of the static picture, by which the page below the picture finds it."""
 _EXPLORER = ("ruler", "cells", "search_panel", "notes_panel", "ask_panel", "explorer")
 PARTS = {"explorer": tuple(f"explorer/{part}" for part in _EXPLORER)}
-"""The files of a page that has several; each uses those before it."""
+"""The files of a page that consists of several, each of which uses those before it."""
 _FOLDER = Path(__file__).parent
 # Hides JupyterLab's line of text about a widget without a kernel: the picture above replaces it.
 _HIDE_MISSING = (
@@ -44,11 +44,12 @@ _HIDE_MISSING = (
 
 
 class PageOwner(ABC):
-    """What a notebook shows as a page: an anywidget, and a static picture where no kernel runs."""
+    """A widget: an anywidget that shows a page, and a static picture where no kernel runs."""
 
     page: ClassVar[str]
     """The name of the page: `page`.js and `page`.css of this folder."""
     _send_to: Send | None = None
+    """Sends a message to a page that is not in a notebook: see `attach`."""
 
     @abstractmethod
     def _receive(self, message: dict[str, Any]) -> None:
@@ -68,12 +69,13 @@ class PageOwner(ABC):
         widget = _widget_class(self.page)()
         if widget.comm is not None:
             # JupyterLab sends a page's messages to a subshell of the kernel, a thread that is free
-            # while a cell runs. ipykernel 7.4 would route them to the shell of the kernel's own
-            # last message, so that a cell can wait for a reply. Our messages come from threads and
-            # belong to whichever cell ran last, which may be busy for minutes.
+            # while a cell runs. ipykernel 7.4 would instead route them to the shell from which the
+            # kernel last sent a message, so that a cell can wait for a reply. Our messages come
+            # from threads, for which this is the shell of whichever cell ran last, and that cell
+            # may run for minutes.
             widget.comm._reply_subshell_for = None
-            # The comm's own method would call the hooks of the end of a cell, which show and close
-            # the figures that a running cell still draws.
+            # The comm's own method would also call the hooks for the end of a cell, which show and
+            # close the figures that a running cell still draws.
             widget.comm.handle_msg = widget._handle_msg
 
         def receive(_: Any, message: object, _buffers: object) -> None:
@@ -84,25 +86,28 @@ class PageOwner(ABC):
         return widget
 
     def attach(self, send: Send) -> Receive:
-        """Connect a page by another transport than a notebook's; return what takes its messages.
+        """Connect a page outside a notebook.
 
         Args:
             send: `send(message, buffers)` sends to the page. It is called from several threads.
+
+        Returns:
+            The function that takes the messages of the page.
         """
         self._send_to = send
         return self._receive
 
     def leave(self) -> bool:
-        """Note that the page is gone; return whether a run goes on that a new page can show."""
+        """Note that the page was closed; return whether a run goes on that a new page can show."""
         return False
 
     @property
     def has_page(self) -> bool:
-        """Whether a page has been made or attached."""
+        """Whether there is a page, in a notebook or attached."""
         return self._send_to is not None or "widget" in vars(self)
 
     def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        """Send a message to the page, from any thread; without a page, nothing happens."""
+        """Send a message to the page, from any thread. Without a page, nothing happens."""
         if self._send_to is not None:
             self._send_to(message, buffers)
         elif self.has_page:
@@ -132,7 +137,7 @@ class PageOwner(ABC):
 
 @lru_cache(maxsize=8)
 def _widget_class(name: str) -> Any:
-    """Return the class of the widgets with a page."""
+    """Return the class of the anywidgets that show a page."""
     try:
         from anywidget import AnyWidget
     except ImportError as error:
@@ -144,11 +149,13 @@ def _widget_class(name: str) -> Any:
 
 
 def page(name: str) -> tuple[str, str]:
-    """Return the script and the style of a page, which has the panes of `walk` for steps of runs.
+    """Return the script and the style of a page.
 
-    The script is a module that imports nothing. Its default export has `render({ model, el })`,
-    which returns a function that ends the page. Of the model it uses `send`, `on` and `off` with
-    "msg:custom" and "comm_live_update"; buffers are what a Blob can be made of.
+    Both begin with those of `walk`, by which a page shows the steps of runs. The script is a
+    JavaScript module that imports nothing. Its default export has `render({ model, el })`, which
+    returns a function that ends the page. Of the model, `render` uses `send`, and `on` and `off`
+    for "msg:custom" and "comm_live_update". Each buffer of a message must suit the constructor of a
+    Blob.
 
     Args:
         name: The name of the page.
@@ -169,13 +176,14 @@ def _text(name: str) -> str:
 
 
 IsLatest = Callable[[], bool]
-"""Returns whether no newer job has been submitted."""
+"""A function that returns whether no newer job has been submitted."""
 
 
 class Debouncer:
-    """Runs jobs one at a time in a thread; a new one replaces those not started, unless kept.
+    """Runs jobs one at a time in a thread.
 
-    All methods may be called from any thread.
+    A new job replaces those that have not started yet, except jobs that are kept (`is_kept`). All
+    methods may be called from any thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -186,7 +194,7 @@ class Debouncer:
         self._done = 0
 
     def submit(self, job: Callable[[IsLatest], None], *, is_kept: bool = False) -> None:
-        """Run a job, unless a newer one is submitted before it starts and it is not kept.
+        """Run a job in the thread, unless a newer job is submitted before it starts.
 
         Args:
             job: Receives a function that tells whether the job is still the newest, so that it can

@@ -1,8 +1,8 @@
 """`RunTable`: the widget with the rows of an evaluation; a row opens its run.
 
-The kernel also makes the line of means and the CSV of the rows that the page shows. So the interval
-of a mean is always that of `evaluation.statistics`, and the CSV has the whole texts, which the page
-cuts.
+The kernel, not the page, makes the line of means and the CSV of the rows that the page shows. So
+the interval of a mean is always that of `evaluation.statistics`, and the CSV has the full texts,
+while those in the page are cut.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ SEARCH_COLUMNS = ("calls", "tokens", "rounds", "evidence", "depth", "coverage", 
 SHOWN_COLUMNS = PINNED_COLUMNS + WORD_COLUMNS + ANSWER_COLUMNS + SEARCH_COLUMNS
 """Columns that are shown at first, in this order, if the rows have them."""
 KEY_COLUMNS = ("method", "video", "id")
-"""Columns that tell which row is which while an evaluation goes on."""
+"""Columns by which rows are recognised when a file is read again."""
 HIDDEN_COLUMNS = ("right", "trace")
-"""Columns that are not offered: `outcome` and the button of each row say the same."""
+"""Columns that are not offered: the column `outcome` and each row's button say the same."""
 FILTER_COLUMNS = ("outcome", "stop", "category", "method")
 """Columns that rows can be filtered by, if their values differ."""
 MAX_ROWS = 20_000
@@ -73,8 +73,8 @@ class RunTable(PageOwner):
     beside it a second run of the same question. This needs the traces of the runs, which
     `ak.evaluate(…, traces="FOLDER")` saves.
 
-    The rows of a file are followed: while `atlaskit evaluate` runs, those so far are shown, and
-    further ones come as they are written. Rows stay in their places, so an open run stays open.
+    A file is followed: while `atlaskit evaluate` runs, its rows so far are shown, and further rows
+    come as they are written. Rows stay in their places, so an open run stays open.
 
     The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows the
     first rows.
@@ -86,7 +86,7 @@ class RunTable(PageOwner):
         cache: Where images are cached.
 
     Examples:
-        >>> table = ak.widgets.RunTable(rows, cases)  # it is shown where it ends a cell
+        >>> table = ak.widgets.RunTable(rows, cases)  # shown if this is the last line of a cell
     """
 
     page = "runtable"
@@ -102,11 +102,11 @@ class RunTable(PageOwner):
         """Prepare a table.
 
         Args:
-            rows: What `ak.evaluate` returned; `pd.concat` joins several. Or the file that
-                `atlaskit evaluate` has written, or writes now.
-            cases: The evaluated cases, whose videos the images are drawn from. Without them, images
-                are read from the cache.
-            cache: Where images are cached; by default the default one.
+            rows: The table that `ak.evaluate` returned, or several joined by `pd.concat`; or the
+                path of a file that `atlaskit evaluate` has written or is writing.
+            cases: The evaluated cases, from whose videos the images are drawn. Without cases,
+                images are read from the cache.
+            cache: Where images are cached; None for the default cache.
             traces: The folder of the runs' traces, if `rows` is a file; by default the folder of
                 that file. Traces elsewhere are not opened, since a table could name any file.
 
@@ -114,7 +114,7 @@ class RunTable(PageOwner):
             InputError: The rows are not those of an evaluation, or the file cannot be read.
         """
         self._path = Path(rows) if isinstance(rows, str | Path) else None
-        self._written = (Path(), 0)
+        self._written = (Path(), 0)  # the file that was read, and when it was written
         self.cache = cache or default_cache()
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, self.send)
@@ -126,19 +126,19 @@ class RunTable(PageOwner):
         self._take(rows)
 
     def _take(self, rows: Any) -> None:
-        """Show a table; raise InputError if it is not that of an evaluation."""
+        """Set the rows and columns to show; raise InputError if it is no table of an evaluation."""
         missing = [name for name in REQUIRED_COLUMNS if name not in getattr(rows, "columns", ())]
         if missing:
             raise InputError(
                 f"RunTable needs the rows of ak.evaluate; these have no column {missing[0]!r}."
             )
         self.rows: pd.DataFrame = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
-        own = [name for name in self.rows.columns if name not in HIDDEN_COLUMNS]
-        # The answer gives the prediction in words.
-        left_out = {"prediction"} if "answer" in own else set()
-        shown = [name for name in SHOWN_COLUMNS if name in own]
-        self.columns = tuple(name for name in shown if name not in left_out)
-        self._offered = list(dict.fromkeys([*shown, *own]))
+        offered = [name for name in self.rows.columns if name not in HIDDEN_COLUMNS]
+        known = [name for name in SHOWN_COLUMNS if name in offered]
+        self._offered = list(dict.fromkeys([*known, *offered]))
+        if "answer" in known and "prediction" in known:
+            known.remove("prediction")  # the answer is the prediction in words
+        self.columns = tuple(known)
 
     def open(self, row: int, other: int | None = None) -> TraceViewer:
         """Return the viewer of a row's run.
@@ -172,21 +172,21 @@ class RunTable(PageOwner):
                 self._channel.receive(message)
 
     def _selected(self, numbers: list[Any]) -> pd.DataFrame:
-        """Return the rows with the given indices, in their order; what is no index is left out."""
+        """Return the rows with the given indices, in their order; anything else is left out."""
         count = len(self.rows)
         known = [each for each in numbers if type(each) is int and 0 <= each < count]
         return self.rows.iloc[known]
 
     def _send_means(self, number: int, rows: pd.DataFrame) -> None:
-        """Send the line of means; a table from elsewhere may have a score that is no number."""
+        """Send the line of means, as the reply to the page's request with this number."""
         try:
             words = means_text(rows)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:  # a table from elsewhere may hold any score
             words = f"no accuracy: {reason(error)}"
         self.send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
 
     def _send_news(self) -> None:
-        """Send the rows if the file has changed; those that the page has keep their places."""
+        """Send the rows if the file has changed. Rows that the page shows keep their places."""
         if self._path is None:
             return
         written = tables.newest(self._path)
@@ -203,7 +203,7 @@ class RunTable(PageOwner):
                 rows = rows.iloc[order]
             self._take(rows)
         except InputError as error:
-            if tables.newest(self._path) == written:  # it is not being replaced just now
+            if tables.newest(self._path) == written:  # the file is not just being replaced
                 self._written = written
                 self.send(
                     {"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)}
@@ -213,7 +213,7 @@ class RunTable(PageOwner):
         self._send_rows(is_other)
 
     def _send_rows(self, is_other: bool = False) -> None:
-        """Send the rows to the page in batches; `is_other` says that they replace others."""
+        """Send the rows to the page in batches. With `is_other`, they are of another evaluation."""
         count = min(len(self.rows), MAX_ROWS)
         notes = list[str]()
         if count < len(self.rows):
@@ -271,7 +271,7 @@ class RunTable(PageOwner):
         )
 
     def _video(self, number: int) -> Video | None:
-        """Return the video of a row, or None; raise VideoError if it cannot be opened."""
+        """Return the video of a row if its case is known; raise VideoError if it does not open."""
         video = ""
         if "video" in self.rows.columns:
             video = self.rows["video"][number]
@@ -294,7 +294,7 @@ class RunTable(PageOwner):
 
 
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
-    """Return a key for each row: its KEY_COLUMNS, and how many rows before it have the same."""
+    """Return a key for each row: its values of KEY_COLUMNS, and how many rows before share them."""
     seen = Counter[tuple[object, ...]]()
     keys = list[tuple[object, ...]]()
     named = [name for name in KEY_COLUMNS if name in rows.columns]
@@ -324,7 +324,7 @@ def _outcomes(rows: pd.DataFrame) -> list[str]:
 
 
 def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in which answers without evidence are marked, if the table counts evidence."""
+    """Return the rows with a mark on answers without evidence, if there are such columns."""
     if not {"answer", "evidence"} <= set(rows.columns):
         return rows
     answers = list[Any]()
@@ -336,7 +336,7 @@ def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value for a table of HTML."""
+    """Return a value for a cell of an HTML table."""
     plain = _plain(value)
     return untrusted(plain) if isinstance(plain, str) else plain
 
@@ -350,16 +350,16 @@ def _plain(value: Any) -> Any:
         or (isinstance(value, float) and abs(value) < float("inf"))
     ):
         return value
-    if value != value:
+    if value != value:  # NaN is not itself
         return None
     return plain_text(value, MAX_CHARS)
 
 
 def means_text(rows: pd.DataFrame) -> str:
-    """Return the mean score of rows with its interval in words, for each of several methods.
+    """Return the mean score of rows and its interval in words, for each of several methods.
 
-    It is called accuracy where every score is 0 or 1. Without a column `video` there is no
-    interval, because it is clustered by videos.
+    The mean is called accuracy if every score is 0 or 1. Without a column `video` there is no
+    interval, because intervals are clustered by videos.
     """
     if not len(rows):
         return "no rows, so no accuracy"
@@ -402,8 +402,8 @@ def _percent(share: float) -> str:
 def csv_bytes(rows: pd.DataFrame) -> bytes:
     """Return rows as CSV for spreadsheets: UTF-8 with a byte order mark, quoted where needed.
 
-    A text that a spreadsheet would compute as a formula begins with an apostrophe, which shows that
-    it is text: a question, a reply or a file name may come from anywhere. Numbers are unchanged.
+    An apostrophe is put before a text that a spreadsheet would compute as a formula, since a
+    question, a reply or a file name may come from anywhere. Numbers are unchanged.
     """
     text: str = rows.map(_as_text).rename(columns=_as_text).to_csv(index=False, lineterminator="\n")
     return text.encode("utf-8-sig", "replace")

@@ -247,7 +247,7 @@ class _Socket(_Guarded, WebSocketHandler):
 
 
 def _packed(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    """Return a message and its buffers as one binary frame, which `start.js` unpacks.
+    """Return a message and its buffers as one binary frame, which `standalone.js` unpacks.
 
     The frame has the length of the JSON in four bytes, the JSON (the message and the sizes of the
     buffers), and the buffers.

@@ -3,9 +3,9 @@
     Channel                                 sends summaries, steps and requested images of runs
     TraceViewer                             the widget
 
-The widget shows the same steps as the exported page (`walk`), with the same scripts. A channel has
-threads of its own, so that the first steps of a run of thousands of events arrive at once, and the
-rest in batches. Images of a step that is no longer shown are not drawn. Drawn images are not kept.
+The widget shows the same steps as the exported page (`walk`), with the same scripts. A channel
+sends from threads of its own: the first steps of a long run arrive at once, the rest in batches.
+Images of a step that is no longer shown are not drawn. Drawn images are not kept.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ BATCH = 500
 """Steps in each further message."""
 MAX_IMAGE_BYTES = 500_000
 MAX_REQUESTED = 16
-"""Most images drawn for one request: those of a step, or of two side by side, and of the next."""
+"""Most images drawn for one request: those of a step, or of two steps side by side, and of the
+next."""
 MAX_RUNS = 6
-"""Runs whose images can be requested: the ones that were opened last."""
+"""Most runs whose images can be requested: those that were opened last."""
 MAX_CHARS = 600
-"""Characters of a message that says what failed."""
+"""Most characters of a message that says what failed."""
 
 Send = Callable[..., None]
 """`send(message, buffers)`, which may be called from any thread."""
@@ -91,7 +92,7 @@ class Channel:
             found = pictures(run)
             summary = summarize(run, found, MAX_STEPS)
         except Exception as error:
-            # A thread has no caller to raise to, and a trace from elsewhere may hold any number.
+            # A thread has no caller to raise to, and a trace from elsewhere may hold anything.
             words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
             self._send({"is": "trouble", "run": number, "words": words})
             return
@@ -114,7 +115,7 @@ class Channel:
     def _send_steps(
         self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest
     ) -> None:
-        """Send the steps of a run in batches, until the page requests the run anew."""
+        """Send the steps of a run in batches; stop if the page requests the run again."""
         batch = list[dict[str, Any]]()
         first = 0
         for index, step in enumerate(steps(run, found, MAX_STEPS)):
@@ -130,7 +131,7 @@ class Channel:
         self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": True})
 
     def _send_images(self, requested: list[tuple[int, int]], is_latest: IsLatest) -> None:
-        """Draw images and send each at once, until others are requested."""
+        """Draw images and send each at once; stop if others are requested."""
         for number, index in requested:
             if not is_latest():
                 return
@@ -188,10 +189,10 @@ class TraceViewer(PageOwner):
         Args:
             run: A result, a trace, or the path of a file that one of them was saved to.
             other: A second run of the same question, shown beside the first.
-            video: The video, or its file, that images are drawn from, for a trace or a file; a
-                result has its own. Without a video, images are read from the cache.
-            cache: Where images are cached; by default the cache of the result, otherwise that of
-                the video, or else the default one.
+            video: The video, or its file, from which images are drawn if `run` is a trace or a
+                file; a result has its own video. Without a video, images are read from the cache.
+            cache: Where images are cached; None for the cache of the result, or else that of the
+                video, or else the default cache.
 
         Raises:
             InputError: A file holds no run, or the two runs have different questions.

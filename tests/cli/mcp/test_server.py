@@ -4,7 +4,6 @@ import base64
 import io
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ from typing import Any
 import anyio
 import numpy as np
 import pytest
+from cli.conftest import Shell
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, ImageContent, TextContent
 from PIL import Image
@@ -24,7 +24,6 @@ from support.media import frame_number, make_video
 from support.parallel import in_a_thread
 from support.paths import ROOT
 
-from atlaskit.__main__ import main
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.mcp import SKILL
 from atlaskit.cli.mcp.session import MAX_IMAGE_BYTES, MAX_SIDE_PX, bounded_jpeg
@@ -85,48 +84,39 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "inside"
 
 
-@pytest.mark.long
-def test_a_walk_from_the_root_to_a_frame(videos: Path) -> None:
+def test_a_walk_from_the_root_to_a_frame_on_which_mistakes_are_sentences(videos: Path) -> None:
+    cells = ", ".join(map(str, range(16)))
+
     async def talking(client: Client) -> None:
         opened = text_of(await called(client, "open_video", file="clip.mp4", subtitles="clip.srt"))
         assert "Video v1: clip.mp4" in opened and "1 subtitle line." in opened and "expand 0–15" in opened
         root = await called(client, "view", video="v1")
         assert image_of(root).size == (4 * 192, 4 * 112)  # cells of the video's shape
         assert "orders" in text_of(root) and "\x1b" not in text_of(root) and "never instructions" in text_of(root)
+        for name, arguments, sentence in (
+            ("expand", {"cell": 99}, f"Expand cannot take cell 99 here; the cells it can take: {cells}."),
+            ("backtrack", {}, "Backtrack() is not legal here"),
+            ("investigate", {"cell": 0, "direction": "before"}, "Investigate before cannot take cell 0"),
+            ("investigate", {"cell": 1, "direction": "sideways"}, "direction"),
+            ("view", {"video": "v7"}, "No open video has the handle 'v7' (open: v1): call open_video first."),
+            ("open_video", {"file": "clop.mp4"}, "Did you mean"),
+            ("open_video", {"file": "clip.srt"}, "holds subtitles: name the video"),
+            ("open_video", {"file": "."}, "is not a file"),
+            ("open_video", {"file": "https://example.org/a.mp4"}, "address"),
+        ):
+            handle = {} if name == "open_video" else {"video": "v1"}
+            assert sentence in await refused(client, name, **{**handle, **arguments})
 
         inner = text_of(await called(client, "expand", video="v1", cell=5))
         assert "depth 1 (cells 5): 0:12.5 to 0:15.0" in inner and "backtrack: yes" in inner and "expand none" in inner
         frame = image_of(await called(client, "zoom", video="v1", cell=3))
-        assert frame.size == (640, 368)
         midpoint_s = 12.5 + 3.5 * 2.5 / 16
+        assert frame.size == (640, 368)
         assert frame_number(np.asarray(frame.convert("RGB"))) == int(midpoint_s * 5)
-
         scan = await called(client, "investigate", video="v1", cell=3, direction="after")
         assert image_of(scan).size[0] <= MAX_SIDE_PX and "3×3 frames just after cell 3" in text_of(scan)
         assert "(the root grid)" in text_of(await called(client, "backtrack", video="v1"))
         assert text_of(await called(client, "view", video="v1")) == text_of(root)
-
-    talk(videos, talking, "--k", "4")
-
-
-def test_mistakes_are_sentences(videos: Path) -> None:
-    async def talking(client: Client) -> None:
-        await called(client, "open_video", file=str(videos / "clip.mp4"))
-        assert await refused(client, "expand", video="v1", cell=99) == (
-            f"Expand cannot take cell 99 here; the cells it can take: {', '.join(map(str, range(16)))}."
-        )
-        assert (await refused(client, "backtrack", video="v1")).startswith("Backtrack() is not legal here")
-        assert "Investigate before cannot take cell 0" in await refused(
-            client, "investigate", video="v1", cell=0, direction="before"
-        )
-        assert "direction" in await refused(client, "investigate", video="v1", cell=1, direction="sideways")
-        assert await refused(client, "view", video="v7") == (
-            "No open video has the handle 'v7' (open: v1): call open_video first."
-        )
-        assert "Did you mean" in await refused(client, "open_video", file="clop.mp4")
-        assert "holds subtitles: name the video" in await refused(client, "open_video", file="clip.srt")
-        assert "is not a file" in await refused(client, "open_video", file=".")
-        assert "address" in await refused(client, "open_video", file="https://example.org/a.mp4")
 
     talk(videos, talking, "--k", "4")
 
@@ -144,12 +134,10 @@ def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
         await refused(client, "open_video", file="list.mp4")  # names a file outside: not opened through it
         assert "list of other files" in await refused(client, "open_video", file="list.csv")
 
-    talk(videos, talking)
-    (videos / "list.mp4").unlink()
-
     async def elsewhere(client: Client) -> None:
         assert "Video v1" in text_of(await called(client, "open_video", file=str(outside)))
 
+    talk(videos, talking)
     talk(videos, elsewhere, "--root", str(videos), "--root", str(videos.parent))
 
 
@@ -160,22 +148,21 @@ def test_a_model_answers_with_progress_and_evidence(film_file: Path, tmp_path: P
     async def on_progress(calls: float, most: float | None, text: str | None) -> None:
         told.append((calls, most, text))
 
+    async def talking(client: Client) -> None:
+        assert [tool.name for tool in (await client.list_tools()).tools] == [*LOOKING, "ask"]
+        assert "another model (loop)" in (client.instructions or "")
+        await called(client, "open_video", file=str(film_file))
+        asked = {"video": "v1", "question": "What colour is it?", "choices": ["red", "blue"]}
+        result = await client.call_tool("ask", asked, progress_callback=on_progress)
+        assert not result.is_error and re.search(r"answer +[AB]: (red|blue)", text_of(result))
+        assert re.search(r"\[[A-Z]\]", text_of(result)) and max(image_of(result).size) <= MAX_SIDE_PX
+        assert "at least two" in await refused(client, "ask", **{**asked, "choices": ["red"]})
+        for choices in (["red"] * 100_000, ["red", "x" * 1_000_000]):
+            said = await refused(client, "ask", **{**asked, "choices": choices})
+            assert "at most" in said and len(said) < 2_000
+
     with loopback() as server:
         address = server.url_of(FaultPlan(seed=1, think_s=0.3))  # no faults, and time for a report
-
-        async def talking(client: Client) -> None:
-            assert [tool.name for tool in (await client.list_tools()).tools] == [*LOOKING, "ask"]
-            assert "another model (loop)" in (client.instructions or "")
-            await called(client, "open_video", file=str(film_file))
-            asked = {"video": "v1", "question": "What colour is it?", "choices": ["red", "blue"]}
-            result = await client.call_tool("ask", asked, progress_callback=on_progress)
-            assert not result.is_error and re.search(r"answer +[AB]: (red|blue)", text_of(result))
-            assert re.search(r"\[[A-Z]\]", text_of(result)) and max(image_of(result).size) <= MAX_SIDE_PX
-            assert "at least two" in await refused(client, "ask", video="v1", question="What?", choices=["red"])
-            for choices in (["red"] * 100_000, ["red", "x" * 1_000_000]):
-                told = await refused(client, "ask", video="v1", question="What?", choices=choices)
-                assert "at most" in told and len(told) < 2_000
-
         talk(tmp_path, talking, "--root", str(film_file.parent), "--model", address, "loop", "--calls", "12")
     assert told and all(most == 12 and calls <= 12 and text for calls, most, text in told)
     assert any("round" in str(text) for _, _, text in told), "the first report may come before the first call"
@@ -184,31 +171,26 @@ def test_a_model_answers_with_progress_and_evidence(film_file: Path, tmp_path: P
 @pytest.mark.long
 def test_a_cancelled_question_pays_no_further_call(film_file: Path, tmp_path: Path) -> None:
     plan = FaultPlan(seed=2, think_s=0.3)
-    received: list[int] = []
+
+    async def talking(client: Client) -> None:
+        await called(client, "open_video", file=str(film_file))
+        with anyio.move_on_after(3.0):
+            await client.call_tool("ask", {"video": "v1", "question": "What colour is it?"})
+        await anyio.sleep(0.5)  # a call that had just begun has arrived
+        received = plan.received
+        await anyio.sleep(1.2)
+        assert plan.received == received > 0
+        await called(client, "view", video="v1")
 
     with loopback() as server:
-
-        async def talking(client: Client) -> None:
-            await called(client, "open_video", file=str(film_file))
-            with anyio.move_on_after(3.0):
-                await client.call_tool("ask", {"video": "v1", "question": "What colour is it?"})
-            await anyio.sleep(0.5)  # a call that had just begun has arrived
-            received.append(plan.received)
-            await anyio.sleep(1.2)
-            assert plan.received == received[0] > 0
-            await called(client, "view", video="v1")
-
         talk(tmp_path, talking, "--root", str(film_file.parent), "--model", server.url_of(plan), "loop")
 
 
-def test_without_the_sdk_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_sdk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     monkeypatch.delitem(sys.modules, "atlaskit.cli.mcp.server", raising=False)
-    assert main(["mcp"]) == 2
-    assert "-m pip install 'mcp>=2,<3'" in capsys.readouterr().err
+    assert "-m pip install 'mcp>=2,<3'" in shell("mcp", status=2)
 
 
 @dataclass(frozen=True)
@@ -232,38 +214,36 @@ class Noise(LazyImage):
         return Image.fromarray(pixels), {}
 
 
-def test_no_image_is_too_large(cache: Cache) -> None:
-    for size in ((640, 360), (1600, 1568), (64, 8000)):
-        jpeg = bounded_jpeg(Noise(cache, size))
-        assert len(jpeg) <= MAX_IMAGE_BYTES
-        width, height = Image.open(io.BytesIO(jpeg)).size
-        assert max(width, height) <= MAX_SIDE_PX and width / height == pytest.approx(size[0] / size[1], rel=0.1)
+@pytest.mark.parametrize("size", [(640, 360), (1600, 1568), (64, 8000)])
+def test_no_image_is_too_large(cache: Cache, size: tuple[int, int]) -> None:
+    jpeg = bounded_jpeg(Noise(cache, size))
+    assert len(jpeg) <= MAX_IMAGE_BYTES
+    width, height = Image.open(io.BytesIO(jpeg)).size
+    assert max(width, height) <= MAX_SIDE_PX and width / height == pytest.approx(size[0] / size[1], rel=0.1)
 
 
-BLOCKS = re.findall(r"^```sh\n(.*?)^```$", SKILL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-LINES = [line for block in BLOCKS for line in block.splitlines()]
+LINES = [
+    line
+    for block in re.findall(r"^```sh\n(.*?)^```$", SKILL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+]
+"""The commands that the skill shows."""
 
 
-def test_its_example_runs(
-    in_tmp: Path, film_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ATLASKIT_CACHE", str(in_tmp / "cache"))
+def test_the_example_of_the_skill_runs(film_file: Path, shell: Shell) -> None:
     shutil.copy(film_file, "match.mp4")
     with answering() as address:
-        for line in LINES:
-            command, *words = shlex.split(line.replace("MODEL", f"{address} any-vlm"))
-            assert command == "atlaskit" and main(words) == 0, line
+        lines = [line.removeprefix("atlaskit ").replace("MODEL", f"{address} any-vlm") for line in LINES]
+        printed = "".join(shell(line) for line in lines)
     for name in ("sheet.jpg", "part.jpg", "frame.png"):
         with Image.open(name) as picture:
             assert min(picture.size) >= 180
     assert Path("result.json").exists() and "," in Path("moments.csv").read_text()
-    assert re.search(r"sheet\.jpg: .* s a cell", capsys.readouterr().out)
+    assert re.search(r"sheet\.jpg: .* s a cell", printed)
 
 
-def test_it_is_printed_and_says_when_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mcp", "--skill"]) == 0
-    printed = capsys.readouterr().out
+def test_the_skill_is_printed_and_says_when_to_use_it(shell: Shell) -> None:
+    printed = shell("mcp --skill")
     head = re.match(r"---\nname: ([a-z-]+)\ndescription: (.+?)\n---\n", printed, re.DOTALL)
     assert head and head[1] == "look-into-a-film" and 40 < len(head[2]) < 1024
-    commands = set(re.findall(r"atlaskit ([a-z]+)", printed))
-    assert commands <= {"view", "frame", "ask", "export", "evaluate"}
+    assert set(re.findall(r"atlaskit ([a-z]+)", printed)) <= {"view", "frame", "ask", "export", "evaluate"}

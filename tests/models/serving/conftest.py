@@ -1,7 +1,5 @@
 """Fixtures of the server tests, which run a stand-in for vLLM."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
@@ -14,25 +12,15 @@ from atlaskit.models.serving import process
 
 
 @pytest.fixture(autouse=True)
-def _logs_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the logs of servers in a folder of the test."""
-    temporary = tmp_path_factory.mktemp("tmp")
-    monkeypatch.setenv("TMPDIR", str(temporary))
+def _servers_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep what servers leave in a folder of the test, and stop those that are left after it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("TMPDIR", str(home))
     monkeypatch.setattr("tempfile.tempdir", None)
-
-
-@pytest.fixture(autouse=True)
-def _another_usual_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for running servers on a port where none is: one may run on 8000 during the tests."""
-    monkeypatch.setattr("atlaskit.models.serving.server.USUAL_PORT", 9)
-
-
-@pytest.fixture(autouse=True)
-def _no_kept_server_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the test keep servers of its own, and stop those that are left, as a failed test may."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    monkeypatch.setattr("atlaskit.models.serving.server.USUAL_PORT", 9)  # a server may run on 8000
     yield
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))  # the test may have set another
     for server in process.all_kept():
         server.stop()
 

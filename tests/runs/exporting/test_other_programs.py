@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from runs.made_passages import LONG_WORDS, RATES, VARIABLE, of_rate
+from runs.made_passages import LONG_WORDS, VARIABLE, of_rate
 
 from atlaskit.errors import InputError
 from atlaskit.runs.exporting.formats import FORMATS, read, write
@@ -20,33 +20,28 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize("rate", [*RATES, VARIABLE])
+@pytest.mark.parametrize("rate", ["25", "29.97", VARIABLE])
 def test_opentimelineio_reads_timelines_and_edls(tmp_path: Path, rate: str) -> None:
     otio = pytest.importorskip("opentimelineio")
-    video = of_rate(rate)
-    write(FOUND, tmp_path / "cut.otio", videos={"film.mp4": video})
-    write(FOUND, tmp_path / "cut.edl", videos={"film.mp4": video})
+    write(FOUND, tmp_path / "cut.otio", videos={"film.mp4": of_rate(rate)})
+    write(FOUND, tmp_path / "cut.edl", videos={"film.mp4": of_rate(rate)})
     timeline = otio.adapters.read_from_file(str(tmp_path / "cut.otio"))
-    speed = float(timeline.tracks[0][0].source_range.start_time.rate)
-    edit = otio.adapters.read_from_file(str(tmp_path / "cut.edl"), rate=speed)
-    frame_s = 1 / 24 if rate == VARIABLE else 1 / video.fps
-    for clips in (timeline.tracks[0], edit.tracks[0]):
-        assert len(clips) == len(FOUND)
-        for clip, passage in zip(clips, FOUND, strict=True):
-            range_ = clip.source_range
-            assert range_.start_time.to_seconds() == pytest.approx(passage.start_s, abs=frame_s)
-            assert range_.end_time_exclusive().to_seconds() == pytest.approx(passage.end_s, abs=frame_s + 1 / speed)
-    assert [clip.markers[0].comment for clip in timeline.tracks[0]] == [each.text for each in FOUND]
-    assert [clip.markers[0].name for clip in edit.tracks[0]][:2] == ["A", "goal"]
-    assert timeline.tracks[0][0].media_reference.name == "film.mp4"
-    rewritten = tmp_path / "again.otio"
-    otio.adapters.write_to_file(timeline, str(rewritten))
-    assert [each.text for each in read(rewritten)] == [each.text for each in FOUND]
-    assert [each.start_s for each in read(rewritten)] == [each.start_s for each in FOUND]
-    moved = timeline.tracks[0][0]
-    moved.source_range = otio.opentime.TimeRange(otio.opentime.RationalTime(0, speed), moved.source_range.duration)
-    otio.adapters.write_to_file(timeline, str(rewritten))
-    assert read(rewritten)[0].start_s == 0.0, "a clip that an editor moved is where it is now"
+    clips = timeline.tracks[0]
+    speed = float(clips[0].source_range.start_time.rate)
+    edited = otio.adapters.read_from_file(str(tmp_path / "cut.edl"), rate=speed).tracks[0]
+    for clip, passage in zip((*clips, *edited), FOUND * 2, strict=True):
+        shown_s = clip.source_range.start_time.to_seconds(), clip.source_range.end_time_exclusive().to_seconds()
+        assert shown_s == pytest.approx((passage.start_s, passage.end_s), abs=1 / 24 + 1 / speed)
+    assert [clip.markers[0].comment for clip in clips] == [each.text for each in FOUND]
+    assert [clip.markers[0].name for clip in edited][:2] == ["A", "goal"]
+    assert clips[0].media_reference.name == "film.mp4"
+    clips[0].source_range = otio.opentime.TimeRange(
+        otio.opentime.RationalTime(0, speed), clips[0].source_range.duration
+    )
+    otio.adapters.write_to_file(timeline, str(tmp_path / "again.otio"))
+    again = read(tmp_path / "again.otio")
+    assert [each.text for each in again] == [each.text for each in FOUND]
+    assert [each.start_s for each in again] == [0.0, 61.0, 600.0], "a clip that an editor moved is where it is now"
 
 
 def test_pympi_reads_elan_documents(tmp_path: Path) -> None:
@@ -57,71 +52,71 @@ def test_pympi_reads_elan_documents(tmp_path: Path) -> None:
     write(overlapping, path)
     document = pympi.Elan.Eaf(str(path))
     assert document.get_annotation_data_for_tier("note") == [(61000, 63500, "two\nlines")]
-    tiers = [*document.get_annotation_data_for_tier("evidence"), *document.get_annotation_data_for_tier("evidence 2")]
-    assert sorted(tiers) == [(3000, 4000, "beside A"), (3200, 4800, LONG_WORDS)]
+    tiers = [document.get_annotation_data_for_tier(name) for name in ("evidence", "evidence 2")]
+    assert sorted(map(tuple, tiers)) == [((3000, 4000, "beside A"),), ((3200, 4800, LONG_WORDS),)]
     assert document.media_descriptors[0]["RELATIVE_MEDIA_URL"] == "./film.mp4"
     document.add_tier("fox")
     document.add_annotation("fox", 1000, 2500, "walks, \u00fc")
     document.to_file(str(path))
-    found = read(path)
-    assert Passage(1.0, 2.5, "walks, \u00fc", label="fox", video="film.mp4") in found
-    kept = [(each.kind, each.label, each.text, each.confidence) for each in found if each.label != "fox"]
-    assert sorted(kept, key=repr) == sorted(((p.kind, p.label, p.text, p.confidence) for p in overlapping), key=repr)
+    found = {(each.kind, each.label, each.text, each.confidence) for each in read(path)}
+    known = {(each.kind, each.label, each.text, each.confidence) for each in overlapping}
+    assert found == known | {("note", "fox", "walks, \u00fc", None)}
 
 
 def test_subtitle_readers_read_webvtt(tmp_path: Path) -> None:
-    import pysubs2
-
     write(FOUND, tmp_path / "found.vtt")
     lines = read_subtitles(tmp_path / "found.vtt").lines
     assert [(line.start_s, line.end_s) for line in lines] == [(3.2, 4.8), (61.0, 63.5), (600.0, 601.0)]
-    assert [event.start for event in pysubs2.load(str(tmp_path / "found.vtt"))] == [3200, 61000, 600000]
     assert lines[1].text == "goal: two lines"
 
 
-def test_csv_of_others(tmp_path: Path) -> None:
-    def of(text: str, name: str = "coded.csv") -> list[tuple[float, float, str, str]]:
-        (tmp_path / name).write_text(text)
-        return [(each.start_s, each.end_s, each.label, each.text) for each in read(tmp_path / name)]
+BORIS = (
+    "Observation id,Media duration (s),FPS,Subject,Behavior,Behavior type,Time,Media file name,Comment\n"
+    "o,9,25,a,fox,START,1.000,n.mp4,first\no,9,25,b,fox,START,2.000,n.mp4,\no,9,25,a,fox,STOP,3.000,n.mp4,\n"
+    "o,9,25,,bark,POINT,3.500,n.mp4,\no,9,25,b,fox,STOP,4.000,n.mp4,\n"
+)
+BORIS_STATES = "Subject,Behavior,Behavior type,Start (s),Stop (s),Comment start\na,fox,STATE,1.5,2.5,x\n"
+OLD_BORIS = (
+    "Observation id\to\n\nMedia file(s)\tn.mp4\n\nTime\tMedia file path\tSubject\tBehavior\tComment\tStatus\n"
+    "1.5\tn.mp4\t\tfox\t\tSTART\n2.5\tn.mp4\t\tfox\t\tSTOP\n"
+)
+ELAN = "Tier\tBegin Time - msec\tEnd Time - msec\tAnnotation\nfox\t1500\t2500\twalks\n"
 
-    assert of("Start;Ende;end;label\n1,5;;2,5;Fuchs\n") == [(1.5, 2.5, "Fuchs", "")]
-    assert of("onset\tduration\tcode\n0:01:05.5\t2\tfox\n", "coded.tsv") == [(65.5, 67.5, "fox", "")]
-    assert of("start,text\n3,no end\n") == [(3.0, 3.0, "", "no end")]
-    boris = (
-        "Observation id,Media duration (s),FPS,Subject,Behavior,Behavior type,Time,Media file name,Comment\n"
-        "o,9,25,a,fox,START,1.000,n.mp4,first\no,9,25,b,fox,START,2.000,n.mp4,\no,9,25,a,fox,STOP,3.000,n.mp4,\n"
-        "o,9,25,,bark,POINT,3.500,n.mp4,\no,9,25,b,fox,STOP,4.000,n.mp4,\n"
-    )
-    assert of(boris) == [(1.0, 3.0, "fox", "first"), (2.0, 4.0, "fox", ""), (3.5, 3.5, "bark", "")]
-    aggregated = (
-        "Subject,Behavior,Behavior type,Start (s),Stop (s),Media file name,Comment start\na,fox,STATE,1.5,2.5,n.mp4,x\n"
-    )
-    assert of(aggregated) == [(1.5, 2.5, "fox", "x")]
-    old = "Observation id\to\n\nMedia file(s)\tn.mp4\n\nTime\tMedia file path\tSubject\tBehavior\tComment\tStatus\n"
-    assert of(f"{old}1.5\tn.mp4\t\tfox\t\tSTART\n2.5\tn.mp4\t\tfox\t\tSTOP\n", "old.tsv") == [(1.5, 2.5, "fox", "")]
-    elan = "Tier\tBegin Time - msec\tEnd Time - msec\tAnnotation\nfox\t1500\t2500\twalks\n"
-    assert of(elan, "elan.tsv") == [(1.5, 2.5, "fox", "walks")]
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("german.csv", "Start;Ende;end;label\n1,5;;2,5;Fuchs\n", [(1.5, 2.5, "Fuchs", "")]),
+        ("lengths.tsv", "onset\tduration\tcode\n0:01:05.5\t2\tfox\n", [(65.5, 67.5, "fox", "")]),
+        ("moments.csv", "start,text\n3,no end\n", [(3.0, 3.0, "", "no end")]),
+        ("boris.csv", BORIS, [(1.0, 3.0, "fox", "first"), (2.0, 4.0, "fox", ""), (3.5, 3.5, "bark", "")]),
+        ("states.csv", BORIS_STATES, [(1.5, 2.5, "fox", "x")]),
+        ("old.tsv", OLD_BORIS, [(1.5, 2.5, "fox", "")]),
+        ("elan.tsv", ELAN, [(1.5, 2.5, "fox", "walks")]),
+    ],
+)
+def test_tables_of_others(tmp_path: Path, name: str, text: str, found: list[tuple[object, ...]]) -> None:
+    (tmp_path / name).write_text(text)
+    assert [(each.start_s, each.end_s, each.label, each.text) for each in read(tmp_path / name)] == found
 
 
 def test_elan_documents_of_others(tmp_path: Path) -> None:
-    text = """<?xml version="1.0" encoding="UTF-8"?>
-<ANNOTATION_DOCUMENT AUTHOR="x" DATE="2026-01-01T00:00:00+00:00" FORMAT="3.0" VERSION="3.0">
-<HEADER MEDIA_FILE="" TIME_UNITS="milliseconds">
-<MEDIA_DESCRIPTOR MEDIA_URL="file:///C:/films/night%201.mp4" MIME_TYPE="video/mp4" TIME_ORIGIN="500"/></HEADER>
-<TIME_ORDER><TIME_SLOT TIME_SLOT_ID="t1" TIME_VALUE="1000"/><TIME_SLOT TIME_SLOT_ID="t2"/>
-<TIME_SLOT TIME_SLOT_ID="t3" TIME_VALUE="3000"/></TIME_ORDER>
-<TIER TIER_ID="fox" LINGUISTIC_TYPE_REF="d"><ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a1"
- TIME_SLOT_REF1="t1" TIME_SLOT_REF2="t2"><ANNOTATION_VALUE>walks &amp; looks</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION>
-</ANNOTATION><ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a2" TIME_SLOT_REF1="t2" TIME_SLOT_REF2="t3">
-<ANNOTATION_VALUE/></ALIGNABLE_ANNOTATION></ANNOTATION></TIER>
-<TIER TIER_ID="German" PARENT_REF="fox" LINGUISTIC_TYPE_REF="r"><ANNOTATION><REF_ANNOTATION ANNOTATION_ID="a3"
- ANNOTATION_REF="a1"><ANNOTATION_VALUE>geht</ANNOTATION_VALUE></REF_ANNOTATION></ANNOTATION></TIER>
-</ANNOTATION_DOCUMENT>"""
-    (tmp_path / "x.eaf").write_text(text)
+    """With a time that is left out, a clock that begins elsewhere, and a tier below another."""
+    (tmp_path / "x.eaf").write_text(
+        '<ANNOTATION_DOCUMENT><HEADER TIME_UNITS="milliseconds">'
+        '<MEDIA_DESCRIPTOR MEDIA_URL="file:///C:/films/night%201.mp4" TIME_ORIGIN="500"/></HEADER>'
+        '<TIME_ORDER><TIME_SLOT TIME_SLOT_ID="t1" TIME_VALUE="1000"/><TIME_SLOT TIME_SLOT_ID="t2"/>'
+        '<TIME_SLOT TIME_SLOT_ID="t3" TIME_VALUE="3000"/></TIME_ORDER><TIER TIER_ID="fox">'
+        '<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a1" TIME_SLOT_REF1="t1" TIME_SLOT_REF2="t2">'
+        "<ANNOTATION_VALUE>walks &amp; looks</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></ANNOTATION>"
+        '<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a2" TIME_SLOT_REF1="t2" TIME_SLOT_REF2="t3">'
+        '<ANNOTATION_VALUE/></ALIGNABLE_ANNOTATION></ANNOTATION></TIER><TIER TIER_ID="German" PARENT_REF="fox">'
+        '<ANNOTATION><REF_ANNOTATION ANNOTATION_ID="a3" ANNOTATION_REF="a1"><ANNOTATION_VALUE>geht'
+        "</ANNOTATION_VALUE></REF_ANNOTATION></ANNOTATION></TIER></ANNOTATION_DOCUMENT>"
+    )
     found = read(tmp_path / "x.eaf")
-    assert {(each.start_s, each.end_s, each.label, each.text) for each in found} == {
-        (1.5, 2.5, "fox", "walks & looks"), (2.5, 3.5, "fox", ""), (1.5, 2.5, "German", "geht"),
-    }  # fmt: skip
+    rows = {(each.start_s, each.end_s, each.label, each.text) for each in found}
+    assert rows == {(1.5, 2.5, "fox", "walks & looks"), (2.5, 3.5, "fox", ""), (1.5, 2.5, "German", "geht")}
     assert {each.video for each in found} == {"night 1.mp4"}
     assert question_of(found, "When does a fox walk?", label="FOX").answer == ((1.5, 2.5), (2.5, 3.5))
     with pytest.raises(InputError, match="the labels are: German, fox"):
@@ -144,9 +139,8 @@ def test_edls_and_projects_of_others(tmp_path: Path) -> None:
         "{\n  version: 1, // old\n  mediaFileName: 'it\\'s.mp4',\n  cutSegments: [\n    {\n      start: 1.5,\n"
         "      end: .25e1,\n      name: 'a \"fox\"',\n    },\n    { name: '' , end: 1},\n  ],\n}\n"
     )
-    assert [(each.start_s, each.end_s, each.text, each.video) for each in read(tmp_path / "x.llc")] == [
-        (0.0, 1.0, "", "it's.mp4"), (1.5, 2.5, 'a "fox"', "it's.mp4"),
-    ]  # fmt: skip
+    cuts = [(each.start_s, each.end_s, each.text, each.video) for each in read(tmp_path / "x.llc")]
+    assert cuts == [(0.0, 1.0, "", "it's.mp4"), (1.5, 2.5, 'a "fox"', "it's.mp4")]
 
 
 def test_label_studio_and_camera_traps_of_others(tmp_path: Path) -> None:
@@ -155,38 +149,35 @@ def test_label_studio_and_camera_traps_of_others(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps([task]))
     (found,) = read(tmp_path / "x.json", fps=25)
     assert (found.start_s, found.end_s, found.label, found.video) == (1.0, 2.0, "fox", "n.mp4")
-    began = "2020-05-30T02:57:00+00:00"
-    (tmp_path / "observations.csv").write_text(
+    path = tmp_path / "observations.csv"
+    path.write_text(
         "observationID,deploymentID,mediaID,eventStart,eventEnd,observationType,scientificName,observationComments\n"
         "1,d,m.mp4,2020-05-30T02:57:37Z,2020-05-30T02:57:44Z,animal,Vulpes vulpes,\n"
     )
-    (seen,) = read(tmp_path / "observations.csv", recorded_at=began)
+    (seen,) = read(path, recorded_at="2020-05-30T02:57:00+00:00")
     assert (seen.start_s, seen.end_s, seen.label, seen.video) == (37.0, 44.0, "Vulpes vulpes", "m.mp4")
     with pytest.raises(InputError, match="pass recorded_at"):
-        read(tmp_path / "observations.csv")
+        read(path)
     with pytest.raises(InputError, match="needs its time zone"):
-        write(FOUND, tmp_path / "observations.csv", recorded_at="2026-06-01T21:00:00")
-    write(FOUND, tmp_path / "observations.csv", recorded_at="2026-06-01T21:00:00+02:00")
-    assert "2026-06-01T21:00:03+02:00,2026-06-01T21:00:04+02:00,media,unclassified" in (
-        tmp_path / "observations.csv"
-    ).read_text("utf-8")
+        write(FOUND, path, recorded_at="2026-06-01T21:00:00")
+    write(FOUND, path, recorded_at="2026-06-01T21:00:00+02:00")
+    assert "2026-06-01T21:00:03+02:00,2026-06-01T21:00:04+02:00,media,unclassified" in path.read_text("utf-8")
 
 
 def test_what_a_format_cannot_hold_is_told(tmp_path: Path) -> None:
     two = [Passage(1, 2, video="a.mp4"), Passage(1, 2, video="b.mp4")]
-    for form in ("vtt", "llc", "eaf"):
-        with pytest.raises(InputError, match="is about one video, and these are 2: use one of .csv"):
-            write(two, tmp_path / f"x.{form}")
-    for form in ("edl", "otio", "label-studio.json"):
-        with pytest.raises(InputError, match="counts frames, and the frame rate is not known"):
-            write(two, tmp_path / f"x.{form}")
     whole = [Passage(0, 9, "no", "answer", is_whole=True, fps=25)]
-    with pytest.raises(InputError, match="there is none among what is exported"):
-        write(whole, tmp_path / "x.edl")
-    with pytest.raises(InputError, match="There is nothing to export"):
-        write([], tmp_path / "x.csv")
-    with pytest.raises(InputError, match="ends in .csv"):
-        write(two, tmp_path / "x.doc")
+    for sentence, found, name in (
+        ("is about one video, and these are 2: use one of .csv", two, "x.vtt"),
+        ("is about one video, and these are 2: use one of .csv", two, "x.eaf"),
+        ("counts frames, and the frame rate is not known", two, "x.edl"),
+        ("counts frames, and the frame rate is not known", two, "x.otio"),
+        ("there is none among what is exported", whole, "x.edl"),
+        ("There is nothing to export", [], "x.csv"),
+        ("ends in .csv", two, "x.doc"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            write(found, tmp_path / name)
     with pytest.raises(InputError, match="form is one of csv"):
         write(two, tmp_path / "x.doc", form="doc")
     assert not [*tmp_path.iterdir()], "nothing was begun"
@@ -199,9 +190,7 @@ HOSTILE_FILES = {
     "huge.otio": '{"OTIO_SCHEMA":"Timeline.1","tracks":{"children":[{"OTIO_SCHEMA":"Clip.1","source_range":'
     '{"start_time":{"value":1e999,"rate":1e999},"duration":{"value":1e308,"rate":1e-308}}}]}}',
     "half.llc": "{cutSegments: [{start: 'x'",
-    "text.llc": "{cutSegments: [{start: 'x', name: 1}]}",
     "nan.csv": "start,end\nnan,1\n",
-    "far.csv": "start,end\n1e300,1e301\n",
     "infinite.boris": '{"observations": {"a": {"events": [[1e999, "", "a", "", ""]]}}}',
     "task.label-studio.json": '[{"data": {"fps": 25}, "annotations": [{"result": [{"value": {"ranges": [{"start": -1, '
     '"end": 0}], "timelinelabels": ["a"]}}]}]}]',

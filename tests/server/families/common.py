@@ -1,15 +1,11 @@
 """What the tiny models of all families share: a tokenizer, a chat template, random weights."""
 
-from __future__ import annotations
-
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
@@ -50,13 +46,8 @@ GREY = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 def chat_template(start: str, end: str, image: str, thought: str = "", no_thought: str = "", *, video: str = "") -> str:
     """Return a chat template as the families have it, without tools.
 
-    Args:
-        start: Begins a turn; "ROLE" stands for the speaker.
-        end: Ends a turn.
-        image: Stands for an image.
-        thought: What begins the model's turn if it thinks.
-        no_thought: What begins it if `enable_thinking` is false.
-        video: Stands for a video; "" for what stands for an image.
+    "ROLE" in `start` is the speaker. `thought` begins the turn of a model that thinks, `no_thought`
+    where `enable_thinking` is false.
     """
     before, _, after = start.partition("ROLE")
     lines = [
@@ -93,13 +84,7 @@ def write_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train a small byte-level BPE on the license and the prompts.
 
-    Args:
-        folder: The model's folder.
-        special: The family's special tokens; the first one pads.
-        template: Its chat template.
-        end: Special token that ends an answer.
-        words: Tokens that are not special, such as "<think>".
-        **settings: More settings of the tokenizer.
+    The first special token pads, `end` ends an answer; `words` are tokens that are not special.
     """
     tokenizer = trained(PROSE, TEXTS + len(special), special)
     tokenizer.add_tokens(list(words))
@@ -124,15 +109,7 @@ def write_json(folder: Path, **files: Mapping[str, Any]) -> None:
 
 
 def write_processors(folder: Path, name: str, images: str, videos: str = "", **settings: Any) -> None:
-    """Write how images become tokens, and videos where they have a processor of their own.
-
-    Args:
-        folder: The model's folder.
-        name: The family's name in the class of its processor.
-        images: Class of the processor of images.
-        videos: Class of that of videos.
-        **settings: Settings of both.
-    """
+    """Write how images become tokens, and videos where they have a processor of their own."""
     common = {**settings, "processor_class": f"{name}Processor", **GREY}
     write_json(folder, preprocessor_config={**common, "image_processor_type": images})
     if videos:
@@ -140,12 +117,7 @@ def write_processors(folder: Path, name: str, images: str, videos: str = "", **s
 
 
 def squares(patch: int, least: int) -> dict[str, Any]:
-    """Return how images of any size become a token for each square of two by two patches.
-
-    Args:
-        patch: Side of a patch in pixels.
-        least: Pixels of the smallest image, to which smaller ones are enlarged.
-    """
+    """Return how images of at least so many pixels become a token for each two by two patches."""
     size = {"shortest_edge": least, "longest_edge": 4096 * 4096}
     return {"patch_size": patch, "temporal_patch_size": 2, "merge_size": 2, "size": size}
 
@@ -164,18 +136,10 @@ def write_weights(
     config: Any,
     tokenizer: PreTrainedTokenizerFast,
     likely: Mapping[str, float],
-    renamed: tuple[str, str] = ("", ""),
 ) -> None:
     """Draw random weights and save them with the configuration.
 
-    Args:
-        folder: The model's folder.
-        kind: Class of the model in transformers.
-        config: Its configuration.
-        tokenizer: Its tokenizer.
-        likely: How many times as strongly the model scores certain tokens, so that its texts and
-            thoughts end.
-        renamed: A prefix of weights' names, and what vLLM and published weights have in its place.
+    The model scores `likely` tokens so many times as strongly, so that its texts and thoughts end.
     """
     torch.manual_seed(0)
     model = kind(config).to(torch.bfloat16)
@@ -186,7 +150,3 @@ def write_weights(
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(folder)
-    path, (old, new) = folder / "model.safetensors", renamed
-    if old:
-        weights = load_file(path)
-        save_file({re.sub(f"^{old}", new, name): weight for name, weight in weights.items()}, path, {"format": "pt"})

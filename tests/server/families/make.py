@@ -2,37 +2,41 @@
 
 .venv-serve/serve-cpu/bin/python tests/server/families/make.py DIRECTORY FAMILY…
 
-Qwen and GLM-4V take images of any size, InternVL cuts them into tiles, Gemma scales them to one.
+Qwen and GLM-4V take images of any size, Idefics3 scales them to one; Whisper takes sound.
 """
 
-from __future__ import annotations
-
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+from tokenizers import processors
 from transformers import (
-    Gemma3Config,
-    Gemma3ForConditionalGeneration,
     Glm4vConfig,
     Glm4vForConditionalGeneration,
-    InternVLConfig,
-    InternVLForConditionalGeneration,
+    Idefics3Config,
+    Idefics3ForConditionalGeneration,
     PreTrainedTokenizerFast,
     Qwen3_5MoeConfig,
     Qwen3_5MoeForConditionalGeneration,
     Qwen3VLConfig,
     Qwen3VLForConditionalGeneration,
+    WhisperConfig,
+    WhisperFeatureExtractor,
+    WhisperForConditionalGeneration,
 )
+from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from families.common import (
-    GREY,
     LINEAR,
+    PROSE,
     TEXT,
     chat_template,
     squares,
     text_settings,
+    trained,
     write_json,
     write_processors,
     write_tokenizer,
@@ -48,11 +52,6 @@ VIDEO = "<|vision_start|><|video_pad|><|vision_end|>"
 IMAGES = "Qwen2VLImageProcessor"
 LIKELY = {'"': 4.0}
 THINKING = {**LIKELY, "</think>": 2.5}
-NEWLINES = ("\n", "\n\n", "\n\n\n", "\n\n\n\n")
-"""Tokens of Gemma that vLLM looks up."""
-TILED = {'"': 6.0}
-SIGLIP = ("vision_tower.", "vision_tower.vision_model.")
-"""How transformers 5 saves a tower of SigLIP, and how published weights have it."""
 
 
 def qwen_tokenizer(folder: Path, thinks: bool = False) -> tuple[PreTrainedTokenizerFast, dict[str, int]]:
@@ -131,74 +130,95 @@ def write_glm4v(folder: Path) -> None:
     write_weights(folder, Glm4vForConditionalGeneration, config, tokenizer, THINKING)
 
 
-def tower(image: int, patch: int) -> dict[str, Any]:
-    """Return the settings of a vision tower for square images."""
-    return {
+def write_idefics3(folder: Path) -> None:
+    """Write a tiny Idefics3, which has nano's architecture: 64 tokens an image of 512×512 px."""
+    tiles = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
+    image = ("<fake_token_around_image>", "<image>", "<global-img>")
+    special = ("<pad>", "<bos>", "<eos>", "<end_of_utterance>", *image, *tiles)
+    template = "<bos>" + chat_template("ROLE: ", "<end_of_utterance>\n", "<image>")
+    tokenizer = write_tokenizer(folder, special, template, "<end_of_utterance>", bos_token="<bos>")
+    size = {"longest_edge": 512}
+    write_processors(
+        folder, "Idefics3", "Idefics3ImageProcessor", size=size, max_image_size=size, do_image_splitting=False
+    )
+    write_json(folder, processor_config={"processor_class": "Idefics3Processor", "image_seq_len": 64})
+    vision = {
         "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "image_size": image, "patch_size": patch,
+        "image_size": 512, "patch_size": 32,
     }  # fmt: skip
-
-
-def write_internvl(folder: Path) -> None:
-    """Write a tiny InternVL 3: tiles of 448 px with 256 tokens each, and one of the whole image."""
-    extra = {
-        "start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>",
-        "video_token": "<video>",
-    }  # fmt: skip
-    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", "<IMG_CONTEXT>\n")
-    special = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *extra.values())
-    tokenizer = write_tokenizer(folder, special, template, "<|im_end|>", extra_special_tokens=extra)
-    size = {"height": 448, "width": 448}
-    tiles = {"crop_to_patches": True, "min_patches": 1, "max_patches": 12}
-    write_processors(folder, "InternVL", "GotOcr2ImageProcessor", size=size, **tiles)
-    write_json(
-        folder,
-        video_preprocessor_config={
-            "size": size, "processor_class": "InternVLProcessor", **GREY,
-            "video_processor_type": "InternVLVideoProcessor",
-        },
-        processor_config={"processor_class": "InternVLProcessor", "image_seq_length": 256},
-    )  # fmt: skip
-    config = InternVLConfig(
-        vision_config={**tower(448, 14), "image_size": [448, 448], "patch_size": [14, 14]},
-        text_config=text_settings(tokenizer, model_type="qwen2", num_attention_heads=2),
-        image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
+    config = Idefics3Config(
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+        pad_token_id=tokenizer.pad_token_id,
         tie_word_embeddings=False,
+        vision_config=vision,
+        text_config=text_settings(
+            tokenizer, model_type="llama", bos_token_id=tokenizer.bos_token_id, hidden_size=256, intermediate_size=512
+        ),
     )
-    write_weights(folder, InternVLForConditionalGeneration, config, tokenizer, TILED)
+    write_weights(folder, Idefics3ForConditionalGeneration, config, tokenizer, LIKELY)
 
 
-def write_gemma3(folder: Path) -> None:
-    """Write a tiny Gemma 3: 256 tokens an image of any size."""
-    extra = {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"}
-    special = ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>", *extra.values())
-    template = chat_template("<start_of_turn>ROLE\n", "<end_of_turn>\n", "<start_of_image>")
-    tokenizer = write_tokenizer(
-        folder, special, template, "<end_of_turn>", NEWLINES, bos_token="<bos>", extra_special_tokens=extra
+WHISPER = ["<|startoftranscript|>", *(f"<|{code}|>" for code in LANGUAGES), "<|translate|>", "<|transcribe|>"]
+WHISPER += ["<|startoflm|>", "<|startofprev|>", "<|nospeech|>", "<|notimestamps|>"]
+"""Whisper's special tokens, in its order; the times come after them."""
+STEPS = 1500
+
+
+def write_whisper(folder: Path) -> None:
+    """Write a Whisper of half a million parameters, which hears nonsense with times."""
+    end, (start, *_, untimed) = "<|endoftext|>", WHISPER
+    tokenizer = trained(PROSE[:1], 512)
+    tokenizer.add_special_tokens([end, *WHISPER])
+    tokenizer.add_tokens([f"<|{step * 0.02:.2f}|>" for step in range(STEPS + 1)])
+    ids = {name: tokenizer.token_to_id(name) for name in (end, start, untimed, "<|0.00|>", "<|30.00|>")}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{start}:0 {untimed}:0 $A:0 {end}:0",
+        pair=f"{start}:0 {untimed}:0 $A:0 $B:1 {end}:1",
+        special_tokens=[(name, ids[name]) for name in (start, untimed, end)],
     )
-    write_processors(folder, "Gemma3", "Gemma3ImageProcessor", size={"height": 896, "width": 896})
-    write_json(folder, processor_config={"processor_class": "Gemma3Processor", "image_seq_length": 256})
-    text = text_settings(tokenizer, model_type="gemma3_text", bos_token_id=tokenizer.bos_token_id, sliding_window=1024)
-    rope = text["rope_parameters"]
-    text["rope_parameters"] = {"sliding_attention": {**rope, "rope_theta": 1e4}, "full_attention": rope}
-    config = Gemma3Config(
-        text_config={**text, "query_pre_attn_scalar": 64},
-        vision_config={**tower(896, 14), "model_type": "siglip_vision_model", "vision_use_head": False},
-        mm_tokens_per_image=256,
-        boi_token_index=tokenizer.convert_tokens_to_ids("<start_of_image>"),
-        eoi_token_index=tokenizer.convert_tokens_to_ids("<end_of_image>"),
-        image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
-        tie_word_embeddings=False,
+    tokenizer.save(str(folder / "tokenizer.json"))
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]
+    ends = dict.fromkeys(("bos_token", "eos_token", "pad_token", "unk_token"), end)
+    settings = {"tokenizer_class": "WhisperTokenizer", "processor_class": "WhisperProcessor", "errors": "replace"}
+    settings |= {**ends, "additional_special_tokens": WHISPER, "model_max_length": 1024, "return_attention_mask": False}
+    write_json(folder, tokenizer_config=settings, vocab=vocabulary["vocab"])
+    merges = [" ".join(pair) if isinstance(pair, list) else pair for pair in vocabulary["merges"]]
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    WhisperFeatureExtractor(feature_size=80).save_pretrained(folder)
+    tower = {"layers": 2, "attention_heads": 2, "ffn_dim": 128}
+    sizes = {f"{part}_{name}": size for part in ("encoder", "decoder") for name, size in tower.items()}
+    config = WhisperConfig(
+        **sizes,
+        d_model=64,
+        vocab_size=ids["<|30.00|>"] + 1,
+        max_source_positions=STEPS,
+        max_target_positions=448,
+        init_std=0.2,  # wide, so that what it hears depends on the sound
+        decoder_start_token_id=ids[start],
+        bos_token_id=ids[end],
+        eos_token_id=ids[end],
+        pad_token_id=ids[end],
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
     )
-    write_weights(folder, Gemma3ForConditionalGeneration, config, tokenizer, TILED, SIGLIP)
+    torch.manual_seed(0)
+    model = WhisperForConditionalGeneration(config).to(torch.float32)
+    with torch.no_grad():  # words with times among them, which change from place to place
+        model.model.decoder.embed_positions.weight *= 6
+        model.model.decoder.embed_tokens.weight[ids["<|0.00|>"] :] *= 0.8
+        model.model.decoder.embed_tokens.weight[ids[start] : ids["<|0.00|>"]] *= 0.1
+    model.generation_config.eos_token_id = ids[end]
+    model.generation_config.decoder_start_token_id = ids[start]
+    model.save_pretrained(folder)
 
 
 WRITERS = {
+    "tiny-whisper": write_whisper,
+    "idefics3": write_idefics3,
     "qwen3-vl": write_qwen3_vl,
     "qwen3.5": write_qwen3_5,
     "glm-4.1v-thinking": write_glm4v,
-    "internvl": write_internvl,
-    "gemma-3": write_gemma3,
 }
 
 if __name__ == "__main__":

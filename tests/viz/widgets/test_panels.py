@@ -1,11 +1,11 @@
 """The kernel's side of the explorer's panels: words are found, questions asked, runs followed."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Unpack
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -25,20 +25,22 @@ from atlaskit.viz import live
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import asking
 from atlaskit.viz.widgets.explorer.asking import AskPanel
+from atlaskit.viz.widgets.explorer.searching import find_words
 from atlasworld import Oracle, World
 
 
 class PanelPage(FakePage):
     """A page of the explorer that uses its panels."""
 
+    @property
+    def panel(self) -> AskPanel:
+        """The panel that asks."""
+        return next(panel for panel in self.widget._panels if isinstance(panel, AskPanel))
+
     def find(self, words: str) -> dict[str, Any]:
         """Search for words; return what was found."""
         self.request(panel="search", want="find", words=words)
         return self.of("search")[-1]
-
-    def wait(self) -> None:
-        """Wait for the run that goes on."""
-        next(panel for panel in self.widget._panels if isinstance(panel, AskPanel)).wait(120)
 
     def tell(self, want: str, **message: Any) -> dict[str, Any]:
         """Send a message to the panel that asks; return its last reply."""
@@ -46,13 +48,19 @@ class PanelPage(FakePage):
         return self.of("ask")[-1]
 
     def model(self) -> dict[str, Any]:
-        """Return what the page was told last of the model that answers."""
+        """Return what the page is told of the model that answers."""
+        self.tell("here")
         return [message for message in self.of("ask") if message["is"] == "model"][-1]
 
-    def put(self, question: str, choices: Sequence[str] = (), within: Any = None) -> dict[str, Any]:
-        """Ask a question; return the state at the end of the run."""
-        self.tell("ask", question=question, choices=[*choices], within=within)
-        self.wait()
+    def ask(self, question: str = "Who?", choices: Sequence[str] = (), **more: Any) -> dict[str, Any]:  # type: ignore[override]
+        """Ask a question; return the first reply."""
+        return self.tell("ask", **{"question": question, "choices": [*choices], "within": None, **more})
+
+    def answered(self, *question: Any, **more: Any) -> dict[str, Any]:
+        """Ask a question, or go on with one; return the state at the end of the run."""
+        if question or more:
+            self.ask(*question, **more)
+        self.panel.wait(120)
         assert self.widget._mark_jobs.wait(60)
         return self.of("ask")[-1]
 
@@ -75,21 +83,46 @@ def draws_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "INTERVAL_S", 0.0)
 
 
-# --- search
-
-
 def test_words_are_found_and_marked(cache: Cache) -> None:
     found = page_of(spoken("A goal!", "no", "What a Goal, what goals"), cache).find("goal")
     assert (found["count"], found["note"], found["words"]) == (2, "", "goal")
     assert [(hit["time_s"], hit["time"]) for hit in found["hits"]] == [(0.0, "0:00.0"), (2.0, "0:02.0")]
-    assert found["hits"][1]["parts"] == [
-        *(["What a ", False], ["Goal", True], [", what ", False], ["goal", True], ["s", False])
-    ]
+    marked = [text for text, is_marked in found["hits"][1]["parts"] if is_marked]
+    assert marked == ["Goal", "goal"]
+    assert "".join(text for text, _ in found["hits"][1]["parts"]) == "What a Goal, what goals"
     assert found["spans"] == [[0.0, 1.0], [2.0, 3.0]]
     assert found["lane"] == [[0.0, 1 / 16], [2 / 16, 3 / 16]]
 
 
-# --- the line of code
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("Two Goals, one own goal", "goal", ["Goal", "goal"]),  # case, and words that begin alike
+        ("Two Goals, one own goal", '"own goal"', ["own goal"]),
+        ("Two Goals, one own goal", '"own goals"', None),
+        ("Two Goals, one own goal", "own missing", None),  # all words, not some
+        ("Début de l’été", "ETE debut", ["Début", "été"]),  # accents
+        ("Cafe\u0301 au lait", "café", ["Cafe"]),  # an accent of its own stands outside
+        ("Straße", "STRASSE", ["Straße"]),  # one letter is two
+        ("start of art", "art", ["art"]),  # a word begins where it is found
+        ("No, wait for it", "“no wait”", ["No, wait"]),  # signs between, typographic quotes
+        ("Don’t go!", "don't go", ["Don’t", "go"]),
+        ("日本語の字幕", "字幕", ["字幕"]),  # a script without spaces
+        ("ガール", "カ", None),  # another letter, no accent
+        ("한국어 자막", "자막", ["자막"]),
+        ("हिन्दी में", "हिन्दी", ["हिन्दी"]),
+        ("♪ la la", "♪", ["♪"]),
+        ("goal", "goal goals goal", None),
+        ("goal", "goal goa", ["goal"]),  # spans do not overlap
+        ("a.b (c) [d] \\w+", r"\w+ (c", ["c", r"\w+"]),  # no pattern, but text
+        ("anything", "", None),
+        ("anything", ' "" " ', None),
+    ],
+)
+def test_words_are_found_as_people_type_them(text: str, query: str, expected: list[str] | None) -> None:
+    found = find_words([Line(0.0, 1.0, text)], query)
+    marked = [text[start:end] for start, end in found[0].spans] if found else None
+    assert marked == expected
 
 
 class Embedder(ak.Embedder):
@@ -124,69 +157,57 @@ def test_lines_near_in_meaning_follow_those_with_the_words(cache: Cache) -> None
 def test_the_line_is_code_that_asks_just_that(
     cache: Cache, question: str, choices: tuple[str, ...], within: tuple[float, float] | None
 ) -> None:
-    sent = page_of(Flat(), cache).tell(
-        "line", question=question, choices=[*choices], within=None if within is None else [*within]
-    )
+    sent = page_of(Flat(), cache).tell("line", question=question, choices=[*choices], within=within and [*within])
     assert sent["is"] == "line" and sent["line"].isprintable()
-    given: dict[str, Any] = {}
-
-    class Recorder:
-        @staticmethod
-        def ask(*arguments: Any, **named: Any) -> str:
-            given.update(named, arguments=arguments)
-            return "answered"
-
-    scope = {"ak": Recorder, "video": "V", "vlm": "M"}
+    recorder = Mock(ask=Mock(return_value="answered"))
+    scope = {"ak": recorder, "video": "V", "vlm": "M"}
     exec(sent["line"], scope)
-    expected = {"arguments": ("V", question), "vlm": "M", "show": True}
+    expected: dict[str, Any] = {"vlm": "M", "show": True}
     expected |= {"choices": [*choices]} if choices else {}
     expected |= {"within": within} if within else {}
-    assert scope["result"] == "answered" and given == expected
+    assert scope["result"] == "answered" and recorder.mock_calls == [call.ask("V", question, **expected)]
 
 
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ({"question": "", "choices": [], "within": None}, "The question is empty"),
-        ({"question": "Who?", "choices": ["one"], "within": None}, "at least two choices"),
-        ({"question": "Who?", "choices": [], "within": [4.0, 3.0]}, "a start before its end"),
-        ({"question": "Who?", "choices": [], "within": [float("nan"), 3.0]}, "a start before its end"),
-        ({"question": "Who?", "choices": [], "within": [99.0, 100.0]}, "both in the video"),
-        ({"question": "Who?", "choices": [], "within": [True, 3.0]}, "a start before its end"),
-        ({"question": "Who?", "choices": [], "within": [10**400, 10**401]}, "both in the video"),
-        ({"question": "Who?", "choices": [3], "within": None}, "needs a text"),
+        ({"question": ""}, "The question is empty"),
+        ({"choices": ["one"]}, "at least two choices"),
+        ({"choices": [3]}, "needs a text"),
+        ({"within": [4.0, 3.0]}, "a start before its end"),
+        ({"within": [float("nan"), 3.0]}, "a start before its end"),
+        ({"within": [True, 3.0]}, "a start before its end"),
+        ({"within": [99.0, 100.0]}, "both in the video"),
+        ({"within": [10**400, 10**401]}, "both in the video"),
     ],
 )
 def test_a_wrong_question_gets_a_sentence_and_starts_no_run(cache: Cache, message: dict[str, Any], words: str) -> None:
     page = page_of(Flat(), cache, vlm=Counting(Spiteful()))
-    reply = page.tell("ask", **message)
+    reply = page.ask(**message)
     assert reply["is"] == "problem" and words in reply["words"]
     assert page.tell("here")["phase"] == "idle" and page.widget.results == []
 
 
 def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(world: World, cache: Cache) -> None:
     page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
-    page.tell("here")
     offered = page.model()["questions"]
     askable = [question for question in world.questions if question.kind in ("choice", "open")]
     assert [(each["question"], tuple(each["choices"])) for each in offered] == [(q.text, q.choices) for q in askable]
     assert 0 < len(offered) < len(world.questions), "the page cannot ask for an interval"
-    assert page.put(offered[-1]["question"], offered[-1]["choices"])["phase"] == "answered"
+    assert page.answered(**offered[-1])["phase"] == "answered"
     for vlm in (None, "nano", Spiteful()):
         page.widget.vlm = vlm
-        page.tell("here")
         assert page.model()["questions"] == []
 
 
-def test_a_model_is_named_in_the_page(film: World, cache: Cache) -> None:
+def test_a_model_is_named_in_the_page(film: World, film_file: Path, cache: Cache) -> None:
     """The oracle answers on the films that it knows."""
-    page = PanelPage(GridExplorer(ak.open_video(str(film.video.path)), cache=cache))  # type: ignore[attr-defined]
-    assert "Name a model" in page.put("Who?")["words"]
-    page.tell("here")
-    assert (page.model()["model"], page.model()["models"]) == ("", ["oracle", "nano"])
+    page = PanelPage(GridExplorer(film_file, cache=cache))
+    assert "Name a model" in page.answered("Who?")["words"]
+    model = page.model()
+    assert (model["model"], model["models"]) == ("", ["oracle", "nano"])
     page.tell("model", model=" oracle ")
-    asked = page.model()["questions"][0]
-    assert page.put(asked["question"], asked["choices"])["phase"] == "answered"
+    assert page.answered(**page.model()["questions"][0])["phase"] == "answered"
     assert page.widget.result is not None and page.widget.result.settings["model"] == f"oracle:{film.name}"
     page.tell("model", model="")
     assert page.widget.vlm is None and page.model()["questions"] == []
@@ -195,10 +216,9 @@ def test_a_model_is_named_in_the_page(film: World, cache: Cache) -> None:
 def test_a_follow_up_may_use_what_was_found_before(world: World, cache: Cache) -> None:
     first, second = world.questions[:2]
     page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
-    page.put(first.text, first.choices)
-    page.tell("ask", question=second.text, choices=[*second.choices], within=None, follows=True)
-    page.wait()
-    page.put(second.text, second.choices)
+    page.answered(first.text, first.choices)
+    page.answered(second.text, second.choices, follows=True)
+    page.answered(second.text, second.choices)
     told = [result.settings.get("after", "") for result in page.widget.results]
     assert told[0] == told[2] == "" and first.text in told[1]
     line = page.tell("line", question="And then?", choices=[], within=None, follows=True)
@@ -211,11 +231,8 @@ def test_words_that_name_no_model_are_told_and_change_nothing(cache: Cache, word
     page = page_of(Flat(), cache, vlm=vlm)
     told = page.tell("model", model=words)
     assert told["is"] == "problem" and "sk-secret" not in told["words"]
-    asked = page.tell("ask", question="Who?", choices=[], within=None, model=words)
-    assert asked == told and page.widget.results == [], "no other model is asked in its place"
-    assert page.widget.vlm is vlm
-    page.tell("here")
-    assert page.model()["model"] == vlm.name
+    assert page.ask(model=words) == told and page.widget.results == [], "no other model is asked in its place"
+    assert page.widget.vlm is vlm and page.model()["model"] == vlm.name
 
 
 def test_a_server_that_takes_long_is_started_only_once_a_person_goes_on(
@@ -234,19 +251,14 @@ def test_a_server_that_takes_long_is_started_only_once_a_person_goes_on(
     monkeypatch.setattr(asking, "as_model", lambda words, cache: Heavy(words, ServerFlags()))
     page = page_of(Flat(), cache)
     page.tell("model", model="an/own-model")
-    state = page.put("Who?")
-    assert (state["phase"], begun) == ("failed", [])
-    assert state["words"] == 'vLLM is installed first: 9 GB. Press "go on" to start it.'
-    page.put("Who?")
-    assert begun == [], "to ask again is no answer to that"
+    for _ in range(2):  # to ask again is no answer
+        state = page.answered("Who?")
+        assert (state["phase"], begun) == ("failed", [])
+        assert state["words"] == 'vLLM is installed first: 9 GB. Press "go on" to start it.'
     page.tell("again")
-    page.wait()
-    assert page.of("ask")[-1]["phase"] == "answered" and begun
+    assert page.answered()["phase"] == "answered" and begun
     page.tell("model", model="an/other-model")
-    assert "9 GB" in page.put("Who?")["words"], "it is told for each model"
-
-
-# --- a run
+    assert "9 GB" in page.answered("Who?")["words"], "it is told for each model"
 
 
 class Patient(Around):
@@ -268,13 +280,13 @@ def test_a_question_is_asked_and_its_evidence_is_marked(world: World, cache: Cac
     asked = next(question for question in world.questions if question.category == "SSS")
     vlm = Patient(Oracle(world))
     page = vlm.page = PanelPage(GridExplorer(world.drawn, vlm=vlm, cache=cache))
-    state = page.put(asked.text, asked.choices)
+    state = page.answered(asked.text, asked.choices)
     result = page.widget.result
     assert result is not None and page.widget.results == [result] and len(result.evidence)
     assert (state["phase"], state["run"], state["question"]) == ("answered", 0, asked.text)
     assert state["words"] == f"Answer: {result.answer_in_words}; stopped by: {result.stop}"
-    assert [item["label"] for item in state["evidence"]] == [*result.evidence.labels]
-    assert [item["time_s"] for item in state["evidence"]] == [item.timestamp_s for item in result.evidence]
+    listed = [(item["label"], item["time_s"]) for item in state["evidence"]]
+    assert listed == [(item.label, item.timestamp_s) for item in result.evidence]
     assert page.widget.marks.evidence == result.evidence and page.widget.marks.dead_zones == result.dead_zones
     marked = [message for message, _ in page.sent if message.get("is") == "marks"]
     assert len(marked) > 1, "evidence is marked as it arrives"
@@ -289,7 +301,8 @@ class Waiting:
     name, parameters = "waiting", {"seed": 0}
 
     def __init__(self) -> None:
-        self.begun, self.calls = threading.Event(), 0
+        self.begun = threading.Event()
+        self.calls = 0
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.calls += 1
@@ -302,25 +315,24 @@ class Waiting:
 def test_a_run_can_be_stopped_at_once_and_another_asked(cache: Cache) -> None:
     model = Waiting()
     page = page_of(Flat(), cache, vlm=model)
-    assert page.tell("ask", question="Who?", choices=[], within=None)["phase"] == "running"
+    assert page.ask()["phase"] == "running"
     assert model.begun.wait(60)
-    assert page.tell("ask", question="And who else?", choices=[], within=None)["question"] == "Who?"
+    assert page.ask("And who else?")["question"] == "Who?", "one run at a time"
     page.tell("stop")
-    page.wait()
-    state = page.of("ask")[-1]
+    state = page.answered()
     assert state["phase"] == "stopped" and "You stopped the run" in state["words"]
     assert model.calls == 1 and page.widget.result is None
     page.widget.vlm = Spiteful()
-    assert page.put("Who?")["phase"] == "answered"
+    assert page.answered("Who?")["phase"] == "answered"
 
 
 @pytest.mark.parametrize("decided", ["", "here", "go on"])
 def test_a_question_belongs_to_its_page(cache: Cache, monkeypatch: pytest.MonkeyPatch, decided: str) -> None:
     """It stops soon after its page is gone, unless another takes it up or it was told to go on."""
-    monkeypatch.setattr("atlaskit.viz.widgets.explorer.asking.LEFT_S", 0.2)
+    monkeypatch.setattr(asking, "LEFT_S", 0.2)
     model = Waiting()
     page = page_of(Flat(), cache, vlm=model)
-    page.tell("ask", question="Who?", choices=["a", "b"], within=None)
+    page.ask()
     assert model.begun.wait(60)
     if decided == "go on":
         page.tell("go on", goes_on=True)
@@ -328,46 +340,39 @@ def test_a_question_belongs_to_its_page(cache: Cache, monkeypatch: pytest.Monkey
     assert page.widget.leave() and page.widget.leave(), "another page can take it up"
     if decided == "here":
         assert page.tell("here")["phase"] == "running", "a page that is loaded again shows it"
-    panel = next(panel for panel in page.widget._panels if isinstance(panel, AskPanel))
-    panel.wait(1.0)
-    assert panel.is_asking is bool(decided)
+    page.panel.wait(1.0)
+    assert page.panel.is_asking is bool(decided)
     page.tell("stop")
-    page.wait()
-    state = page.of("ask")[-1]
+    state = page.answered()
     assert state["phase"] == "stopped" and ("The page was closed" in state["words"]) is not bool(decided)
     assert page.tell("again")["phase"] == "running", "it is taken up again by decision"
     page.tell("stop")
-    page.wait()
+    page.answered()
 
 
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_a_page_that_is_silent_is_gone(cache: Cache, monkeypatch: pytest.MonkeyPatch, is_heard: bool) -> None:
     """Only a subshell hears what a page says: a cell that runs would make it silent."""
-    monkeypatch.setattr("atlaskit.viz.widgets.explorer.asking.LEFT_S", 0.1)
-    monkeypatch.setattr("atlaskit.viz.widgets.explorer.asking.SILENT_S", 0.3)
+    monkeypatch.setattr(asking, "LEFT_S", 0.1)
+    monkeypatch.setattr(asking, "SILENT_S", 0.3)
     page = page_of(Flat(), cache, vlm=Waiting())
-    page.tell("ask", question="Who?", choices=["a", "b"], within=None)
+    page.ask()
     for _ in range(4):
         beat = threading.Thread(target=page.receive, args=({"panel": "ask", "want": "alive"},))
         beat.start() if is_heard else page.receive({"panel": "ask", "want": "alive"})
         time.sleep(0.2)
         assert page.tell("line", question="", choices=[], within=None)["is"] == "line"
-    panel = next(panel for panel in page.widget._panels if isinstance(panel, AskPanel))
-    assert panel.is_asking, "a page that is there keeps it"
-    panel.wait(2.0)
-    assert panel.is_asking is not is_heard
+    assert page.panel.is_asking, "a page that is there keeps it"
+    page.panel.wait(2.0)
+    assert page.panel.is_asking is not is_heard
     page.tell("stop")
-    page.wait()
+    page.answered()
 
 
-def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> None:
-    class Broken(Waiting):
-        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-            raise OSError("the disk is full")
-
-    page = page_of(Flat(), cache, vlm=Broken())
-    page.tell("ask", question="Who?", choices=[], within=None)
-    page.wait()
+def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Waiting, "complete", Mock(side_effect=OSError("the disk is full")))
+    page = page_of(Flat(), cache, vlm=Waiting())
+    page.answered("Who?")
     for state in (page.tell("here"), page.tell("stop")):
         assert state["phase"] == "failed" and "the disk is full" in state["words"]
 
@@ -375,6 +380,6 @@ def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> Non
 def test_hostile_lines_and_replies_are_sent_as_printable_text(cache: Cache, draws_often: None) -> None:
     page = page_of(spoken(ATTACK), cache, vlm=Spiteful())
     assert ["onerror", True] in page.find("onerror")["hits"][0]["parts"]
-    assert "<script>" in page.put(ATTACK)["question"]
+    assert "<script>" in page.answered(ATTACK)["question"]
     texts = strings([message for message, _ in page.sent])
     assert all(text.isprintable() for text in texts) and any("<img src=x" in text for text in texts)

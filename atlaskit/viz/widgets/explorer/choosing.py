@@ -1,7 +1,7 @@
-"""`ModelChoice`: the model that the explorer's page asks, as a person names it in the page.
+"""`ModelChoice`: the model that answers in the explorer, chosen by words typed into its page.
 
-    oracle                    the program that knows the film, if it is one of a synthetic world
-    OWNER/NAME, a folder      what vLLM serves on this machine
+    oracle                    the scripted oracle of a synthetic world, if the film is of one
+    OWNER/NAME, a folder      a model that vLLM serves on this machine
     https://…/v1 NAME         a model of an endpoint, with the options of a `ModelSpec`
 
 If starting a server on this machine takes long or installs much, the page says so first, and the
@@ -37,11 +37,11 @@ class KnowsQuestions(Protocol):
 
     @property
     def questions(self) -> Sequence[Question]:
-        """The questions that it can answer."""
+        """The questions that the model can answer."""
 
 
 def known_questions(vlm: Model | str | None) -> list[dict[str, Any]]:
-    """Return, for the page, the only questions that a model can answer; none if it takes any.
+    """Return, for the page, the only questions that a model can answer; [] if it answers any.
 
     The page asks with choices or for a text; it has no field for a question of another kind.
     """
@@ -52,7 +52,7 @@ def known_questions(vlm: Model | str | None) -> list[dict[str, Any]]:
 
 
 def oracle_of(video: Video) -> Model | None:
-    """Return the oracle that knows a video, of those that packages bring; None if none does."""
+    """Return the oracle of an installed package that knows a video; None if there is none."""
     for name in registered(ORACLES):
         of_video = getattr(load(ORACLES, name), "of_video", None)
         if of_video is None:
@@ -64,22 +64,22 @@ def oracle_of(video: Video) -> Model | None:
 
 
 class ModelChoice:
-    """Which model is asked, in the words that name it.
+    """The model that is asked now, and whether its server may be started.
 
     Attributes:
-        words: The words; "" if there is no model.
+        words: The words that name the model; "" if there is no model.
     """
 
     def __init__(self, vlm: Model | str | None, named: str = "") -> None:
-        """Begin with the model that the explorer was made with.
+        """Begin with the model that was passed to the explorer.
 
         Args:
             vlm: The model, the words that name it, or None.
             named: The words that name the model; "" to take them from the model.
         """
-        self._given = vlm
-        self._given_words = named or _words_of(vlm)
-        self.words = self._given_words
+        self._initial = vlm
+        self._initial_words = named or _words_of(vlm)
+        self.words = self._initial_words
         self._agreed = set[str]()  # words of the models whose servers may be started
         self._announced = ""  # words of the model for which "go on" is awaited
 
@@ -91,8 +91,8 @@ class ModelChoice:
         """
         words = words[:WORDS_CHARS].strip()
         chosen: Model | str | None = words or None
-        if words == self._given_words:
-            chosen = self._given
+        if words == self._initial_words:
+            chosen = self._initial
         elif words == ORACLE:
             chosen = oracle_of(video)
             if chosen is None:
@@ -106,14 +106,18 @@ class ModelChoice:
 
     def offered(self, video: Video) -> list[str]:
         """Return the words of the models that the page offers."""
-        words = [self._given_words]
+        words = [self._initial_words]
         if oracle_of(video) is not None:
             words.append(ORACLE)
         words += registered(MODELS)
         return [printable(each, WORDS_CHARS) for each in dict.fromkeys(words) if each]
 
     def check_agreed(self, sentences: Sequence[str]) -> None:
-        """Raise InputError with what starting a server takes, unless the person has agreed."""
+        """Raise InputError unless the person has agreed to the start of the model's server.
+
+        Args:
+            sentences: What the start of the server takes.
+        """
         if self.words not in self._agreed:
             self._announced = self.words
             raise InputError(f'{" ".join(sentences)} Press "go on" to start it.')
@@ -126,6 +130,7 @@ class ModelChoice:
 
 
 def _words_of(vlm: Model | str | None) -> str:
+    """Return the words that name a model; "" for None."""
     match vlm:
         case None:
             return ""

@@ -178,7 +178,7 @@ def _settings_of(result: Result, video: Video, cache: Cache) -> dict[str, Any]:
 
 def state_of(atlas: Atlas, location: Location) -> State:
     """Return the environment's state at a location; raise IllegalAction if there is none."""
-    state = atlas.start(traversal="dfs")
+    state = atlas.start(traversal="dfs")  # in "bfs", which a run may have, Expand is illegal
     for cell in location.path:
         state = _opened(atlas, state, cell)
     match location.look, location.cell:
@@ -233,6 +233,7 @@ def with_cells(atlas: Atlas, k: object, sampling: object) -> Atlas:
         return atlas
     if atlas.rules.min_span_s < SUB_SECOND and atlas.within is None:
         # The cells open down to single frames, so their deepest grid must be found again.
+        # `make_atlas` always spans the whole video, so it is not for one with `within`.
         options: dict[str, Any] = {"cell": atlas.cell, "fit": atlas.fit, "patch": atlas.patch}
         options |= {"k": new_k, "sampling": new_sampling}
         return make_atlas(atlas.video, None, options, atlas.cache)
@@ -329,7 +330,7 @@ def _opened(atlas: Atlas, state: State, cell: int) -> State:
     k = max(2, math.isqrt(last - first - 1) + 1)
     first = max(0, min(first, math.floor(atlas.video.duration_s * fps) - k * k))
     frames = Grid(first / fps, min((first + k * k) / fps, atlas.video.duration_s), k)
-    return replace(opened, grid=frames, region_depth=0)
+    return replace(opened, grid=frames)
 
 
 def _picture_of(observation: Observation, width_px: int) -> LazyImage:

@@ -1,7 +1,7 @@
 """`SearchPanel`: the kernel's side of the explorer's search in the subtitles.
 
 `find_words` finds the lines that contain the words that a person types. With an embedder, the panel
-also finds lines that are near in meaning.
+also finds the lines whose meaning is nearest to these words.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _ALIKE = str.maketrans({**dict.fromkeys("“”„«»", '"'), **dict.fromkeys("
 _AROUND = "'\".,;:!?…()[]-–—¿¡"
 """Signs that are removed from both ends of a word of the query."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""A letter of a script that puts no spaces between words, so that a word may begin anywhere."""
+"""Matches a letter of a script without spaces between words, in which a word may begin anywhere."""
 _MAX_KEPT_CLASS = 9
-"""Combining classes up to this one change a letter into another (Indic and Japanese signs); higher
-ones are accents and vowel points."""
+"""Signs of Unicode's combining classes up to this one change a letter into another (Indic and
+Japanese signs). Those of higher classes are accents and vowel points, which are ignored."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class FoundLine:
 
     line: Line
     spans: tuple[tuple[int, int], ...]
-    """Where the words stand in the line's text, as half-open intervals of characters, in order;
-    they do not overlap."""
+    """Where the words stand in the line's text: half-open intervals of characters, in order and
+    without overlap."""
 
 
 def find_words(lines: Sequence[Line], query: str) -> list[FoundLine]:
@@ -110,12 +110,12 @@ def _letters(character: str) -> str:
     """Return the letters of a character without case and accents; "" for an accent alone."""
     letters = unicodedata.normalize("NFKD", character.casefold())
     kept = "".join(letter for letter in letters if unicodedata.combining(letter) <= _MAX_KEPT_CLASS)
-    # Composed form, so that a diacritic that was kept stays part of its letter.
+    # In the composed form, a sign that was kept is part of its letter.
     return unicodedata.normalize("NFC", kept)
 
 
 def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the union of spans, in order."""
+    """Return the union of spans in order, each as long as possible."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -131,9 +131,9 @@ MAX_HITS = 200
 MAX_NEAR = 10
 """Most lines near in meaning that follow the lines with the words."""
 MAX_SPANS = 5_000
-"""Most lines whose times the page gets, to mark the grid cells in which they lie."""
+"""Most found lines whose times the page gets, to mark the cells of the grid in which they lie."""
 MAX_CHARS = 240
-"""Most characters of a line that are shown."""
+"""Most characters of a found line that are shown."""
 CHARS_BEFORE = 60
 """Most characters that are shown before the first marked word of a line."""
 NO_SUBTITLES = (
@@ -154,7 +154,7 @@ class SearchPanel:
         Args:
             atlas: The environment of the video whose subtitles are searched.
             send: Sends a message to the page, from any thread.
-            embedder: Finds lines near in meaning; None finds words alone.
+            embedder: The model that finds lines near in meaning; None to search only for words.
         """
         self._video = atlas.video
         self._cache = atlas.cache
@@ -171,17 +171,17 @@ class SearchPanel:
         return message.get("panel") == "search"
 
     def _find(self, query: str, is_latest: IsLatest) -> None:
-        """Search for words, and send what was found unless others have been typed since."""
+        """Search for words, and send the found lines unless other words have been typed since."""
         try:
             lines = self._video.subtitles.lines
             found = find_words(lines, query)
             note = ""
             if not lines:
                 note = NO_SUBTITLES
-            with_words = {each.line for each in found}
+            found_lines = {each.line for each in found}
             near = list[FoundLine]()
             for line in self._near(lines, query):
-                if line not in with_words:
+                if line not in found_lines:
                     near.append(FoundLine(line, ()))
         except (AtlasError, OSError) as error:
             found = []
@@ -193,15 +193,17 @@ class SearchPanel:
             )
 
     def _near(self, lines: Sequence[Line], query: str) -> list[Line]:
-        """Return the lines whose vectors are nearest to a query's, best first."""
+        """Return the lines whose embeddings are nearest to that of a query, best first."""
         if self._embedder is None or not lines or not query.strip():
             return []
         vectors = embed(self._embedder, [line.text for line in lines], self._cache)
         (wanted,) = embed(self._embedder, [self._embedder.query_prefix + query], self._cache)
-        likeness = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
-        return [lines[index] for index in np.argsort(-likeness, kind="stable")[:MAX_NEAR]]
+        # The length of the query's vector does not change the order.
+        similarity = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
+        return [lines[index] for index in np.argsort(-similarity, kind="stable")[:MAX_NEAR]]
 
     def _described(self, found: Sequence[FoundLine], near: Sequence[FoundLine]) -> dict[str, Any]:
+        """Return the found lines in plain JSON: counts, texts, and times in the video."""
         spans_s = [[each.line.start_s, each.line.end_s] for each in found]
         return {
             "count": len(found),

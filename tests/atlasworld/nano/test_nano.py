@@ -1,20 +1,26 @@
-"""The words that nano was taught stay, whatever the prompts for other models say."""
+"""The words that nano was taught stay, and it says what it was not taught."""
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
 from support.asking import ask
 from support.model_doubles import Babbler, Counting
+from support.stand_ins import Flat
 
+import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.models.names import preset_for
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, json_schema
+from atlaskit.video.opening import open_video
 from atlasworld import Oracle, World
-from atlasworld.nano.model import PRESET
+from atlasworld.nano.model import PRESET, caution, is_world
 
 REQUESTS = {
     "decision": "e934101b6c0997a9",
@@ -51,13 +57,10 @@ def digest(data: bytes) -> str:
 
 def content(request: Request) -> str:
     """Return all that a model gets of a request as text, images as the hash of their bytes."""
-    messages = [
-        [
-            turn.speaker,
-            *(part if isinstance(part, str) else hashlib.sha256(part.jpeg()).hexdigest() for part in turn.parts),
-        ]
-        for turn in request.messages
-    ]
+    messages = []
+    for turn in request.messages:
+        parts = [part if isinstance(part, str) else digest(part.jpeg()) for part in turn.parts]
+        messages.append([turn.speaker, *parts])
     return json.dumps([request.role, request.step, messages, json_schema(request.schema)], sort_keys=True)
 
 
@@ -93,3 +96,31 @@ def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
 def test_nano_knows_no_cells_one_by_one(taught: World) -> None:
     with pytest.raises(InputError, match="nano was taught"):
         ask(taught.drawn, taught.questions[0], vlm=named_nano(Babbler()), cells="full", cache=Cache(None))
+
+
+ONE = ak.Question("When?", kind="when")
+MANY = ak.Question("When?", kind="when", several=True)
+
+
+def test_every_form_of_a_world_is_one(film: World, film_file: Path, taught: World, tmp_path: Path) -> None:
+    long = aw.world(1, 1500, clip_s=150, directory=tmp_path)
+    for video in (film.video, film.drawn, film.stand_in, taught.drawn, long.drawn):
+        assert is_world(video), video
+    joined = open_video([film.drawn, Flat()])
+    assert not is_world(Flat()) and not is_world(joined)
+    assert not is_world(open_video(film_file)), "a file is known by what made it, not by what it is called"
+
+
+def test_it_says_what_it_was_not_taught(film: World) -> None:
+    assert caution(film.drawn, ONE) == ""
+    assert caution(Flat(), ONE).startswith("knows only AtlasWorlds")
+    assert caution(film.drawn, MANY).startswith("was taught to answer with one interval")
+    both = caution(Flat(), MANY)
+    assert caution(Flat(), ONE) in both and caution(film.drawn, MANY) in both
+
+
+def test_its_preset_lies_on_every_model_of_its_name() -> None:
+    vlm = ak.VLM("http://127.0.0.1:9/v1", "nano@0123456789abcdef")
+    assert preset_for(vlm) is vlm.preset is preset_for("nano") is PRESET
+    assert preset_for(ak.serve("nano")) is PRESET
+    assert preset_for(ak.scaling.delayed(vlm, 0.1)) is PRESET
