@@ -1,9 +1,9 @@
-"""Write a policy for the gym: `ScanPolicy` scans the video, then keeps what a function chooses.
+"""A policy for the gym that uses pixels: `ScanPolicy` scans the video, then keeps chosen frames.
 
-A policy is a function from an environment to its next action. This one is a baseline beside
-`greedy_policy`: it knows pixels and the question's words, never the truth. The functions here know
-colours and nothing else: they find cuts, and compare a frame with the others of its shot. Notebook
-13 plays them.
+A policy is a function from an environment to its next action. `ScanPolicy` is a baseline beside
+`greedy_policy`: it uses pixels and the words of the question, never the truth. A function chooses
+the frames to keep. The functions in this module use only colours: they find cuts, and compare each
+frame with the other frames of its shot. Notebook 13 uses them.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from atlaskit.video.readers import Pixels
 from examples.policies import Env, base_env
 
 Choose: TypeAlias = Callable[[Question, Pixels, int], Sequence[int]]
-"""A function of the question, the frames (n, height, width, 3) in order of time, and how many may
-be kept, which returns the indices of the frames to keep."""
+"""A function that returns the indices of the frames to keep. Its arguments are the question, the
+frames in order of time, (n, height, width, 3), and the largest number of frames to keep."""
 
 CUT = 0.25
-"""Share of the picture whose colours change at a cut."""
+"""Least share of the picture whose colours change at a cut."""
 APART = 4
-"""Frames between two that `most_changed` chooses, at least."""
+"""Least number of frames between two frames that `most_changed` chooses."""
 VIVID = ("red", "orange", "yellow", "green", "blue", "purple", "white", "pink")
 NAMES = (*VIVID, "black", "grey", "lightblue", "navy", "darkgreen", "beige")
-"""Words for colours, of which each pixel takes the nearest; the vivid ones are those of things."""
+"""Names of colours, of which each pixel gets the nearest; objects have the vivid ones."""
 LEVELS = 6
-"""Levels of red, of green and of blue into which colours are sorted."""
+"""Number of levels of red, of green and of blue to which colours are rounded."""
 
 
 class ScanPolicy:
-    """A policy that opens every cell of the root grid once, and then keeps what it has chosen.
+    """A policy that opens every cell of the root grid once, and then keeps the frames it chooses.
 
-    It needs depth-first traversal, two steps for each root cell, and a few for each frame it keeps.
-    It remembers what it saw until the next episode, so use one for one environment at a time.
+    It needs depth-first traversal, two steps for each root cell, and a few for each frame to keep.
+    A policy remembers the frames of its episode, so use it for one environment at a time.
 
     Examples:
         >>> from atlaskit.gym import AtlasEnv
@@ -52,7 +52,7 @@ class ScanPolicy:
     """
 
     def __init__(self, choose: Choose) -> None:
-        """Take the function that chooses, such as `named_colour`, `rarest` or `most_changed`."""
+        """Take the function that chooses frames: `named_colour`, `rarest`, `most_changed`, …"""
         self.choose = choose
         self._seen: dict[int, Pixels] = {}
         self._chosen: list[int] | None = None
@@ -61,19 +61,20 @@ class ScanPolicy:
         """Return the next action.
 
         Raises:
-            InputError: The environment is no `AtlasEnv`, or searches breadth-first.
+            InputError: The environment is not an `AtlasEnv`, or searches breadth-first.
         """
         base = base_env(env)
         if base.state.rules.traversal != "dfs":
             raise InputError("A ScanPolicy opens cells and goes back, so it needs traversal='dfs'.")
         if base.steps == 0:
-            self._seen, self._chosen = {}, None
-        return base.encode(
-            self._look(base) if self._chosen is None else self._keep(base, self._chosen)
-        )
+            self._seen = {}
+            self._chosen = None
+        if self._chosen is None:
+            return base.encode(self._look(base))
+        return base.encode(self._keep(base, self._chosen))
 
     def _look(self, env: AtlasEnv) -> dict[str, int]:
-        """Return the action that opens the next cell of the root; choose when all were open."""
+        """Return the action that opens the next root cell; once all were open, choose frames."""
         if env.state.depth > 0:
             self._seen[env.state.grid.path[0]] = frames_of(env)
             return as_action("backtrack")
@@ -86,7 +87,7 @@ class ScanPolicy:
         return self._keep(env, self._chosen)
 
     def _keep(self, env: AtlasEnv, chosen: list[int]) -> dict[str, int]:
-        """Return the action that keeps the next frame that was chosen, or leads to it."""
+        """Return the action that keeps the next chosen frame, or leads to it."""
         kept = len(env.state.scratchpad)
         if kept >= len(chosen):
             return as_action("finished")
@@ -102,14 +103,15 @@ def frames_of(env: AtlasEnv) -> Pixels:
     """Return the frames of the current grid, (k², height, width, 3), in order of time."""
     view = env.observation.view
     width, height = view.cell_size
-    pixels, k = np.asarray(view.image), view.grid.k
+    pixels = np.asarray(view.image)
+    k = view.grid.k
     return pixels.reshape(k, height, k, width, 3).swapaxes(1, 2).reshape(k * k, height, width, 3)
 
 
 def named_colour(question: Question, frames: Pixels, most: int) -> Sequence[int]:
-    """Choose frames with more of a colour that the question names than the ground of their shot.
+    """Choose frames that have more of the question's colour than is usual in their shot.
 
-    Of a question that names no colour, or if no frame has it, none is chosen.
+    No frame is chosen if the question names no vivid colour, or if no frame has more of it.
     """
     named = [VIVID.index(word) for word in question.text.split() if word in VIVID]
     if not named:
@@ -120,7 +122,7 @@ def named_colour(question: Question, frames: Pixels, most: int) -> Sequence[int]
 
 
 def rarest(question: Question, frames: Pixels, most: int) -> Sequence[int]:
-    """Choose frames with more of a vivid colour, above its shot's ground, than other shots."""
+    """Choose frames with a vivid colour that is unusual in their shot and in all other shots."""
     pixels = _within_margins(frames)
     shots = _shots(_palette(pixels))
     new = _above_ground(_vivid(pixels), shots)
@@ -135,11 +137,13 @@ def rarest(question: Question, frames: Pixels, most: int) -> Sequence[int]:
 
 
 def most_changed(question: Question, frames: Pixels, most: int) -> Sequence[int]:
-    """Choose the frames with the most colours above the ground of their shot, apart in time."""
-    palette, chosen = _palette(_within_margins(frames)), list[int]()
+    """Choose frames, apart in time, whose colours differ most from those usual in their shot."""
+    palette = _palette(_within_margins(frames))
+    chosen = list[int]()
     change = _above_ground(palette, _shots(palette)).sum(axis=1)
     while len(chosen) < most and change.max() >= 0:
-        chosen.append(best := int(change.argmax()))
+        best = int(change.argmax())
+        chosen.append(best)
         change[max(0, best - APART) : best + APART + 1] = -1
     return chosen
 
@@ -158,20 +162,23 @@ def _palette(pixels: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _shares(colours: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Return the share of each of so many colours in each frame, (n, count)."""
+    """Return the share of each of `count` colours in each frame, (n, count).
+
+    `colours` has the number of the colour of each pixel, (n, pixels).
+    """
     counts = np.stack([np.bincount(row, minlength=count) for row in colours])
     return np.asarray(counts / max(1, colours.shape[1]))
 
 
 def _shots(palette: NDArray[np.float64]) -> list[slice]:
-    """Return the frames of each shot: the palette changes at a cut."""
+    """Return the frames of each shot; a shot ends where the palette changes."""
     changes = np.abs(np.diff(palette, axis=0)).sum(axis=1) / 2
     cuts = [0, *(np.flatnonzero(changes > CUT) + 1).tolist(), len(palette)]
     return [slice(first, last) for first, last in pairwise(cuts)]
 
 
 def _above_ground(shares: NDArray[np.float64], shots: Sequence[slice]) -> NDArray[np.float64]:
-    """Return by how much each share is above its median in the shot: the shot's ground."""
+    """Return by how much each share exceeds its median in the shot; 0 where it does not."""
     above: NDArray[np.float64] = np.concatenate(
         [shares[shot] - np.median(shares[shot], axis=0) for shot in shots]
     )
@@ -179,14 +186,18 @@ def _above_ground(shares: NDArray[np.float64], shots: Sequence[slice]) -> NDArra
 
 
 def _vivid(pixels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of each vivid colour in each frame: of the pixels nearest to its name."""
+    """Return for each frame the share of pixels that are nearest to each vivid colour."""
     away = [((pixels - ImageColor.getrgb(name)) ** 2).sum(axis=-1) for name in NAMES]
     return _shares(np.argmin(away, axis=0), len(NAMES))[:, : len(VIVID)]
 
 
 def _runs(scores: NDArray[np.float64], most: int) -> list[int]:
-    """Return the frames of the best runs: neighbours that score at least half of the best frame."""
-    high, chosen = scores >= max(scores.max() / 2, 1e-9), list[int]()
+    """Return the frames of the best runs, at most `most` runs.
+
+    A run is a series of neighbours that score at least half as high as the best frame.
+    """
+    high = scores >= max(scores.max() / 2, 1e-9)
+    chosen = list[int]()
     while len(scores) and most and high.any():
         first = last = int(np.where(high, scores, -1).argmax())
         while first > 0 and high[first - 1]:
@@ -194,5 +205,6 @@ def _runs(scores: NDArray[np.float64], most: int) -> list[int]:
         while last + 1 < len(scores) and high[last + 1]:
             last += 1
         chosen += range(first, last + 1)
-        high[first : last + 1], most = False, most - 1
+        high[first : last + 1] = False
+        most -= 1
     return chosen

@@ -1,7 +1,7 @@
-"""Play the gym by policies that need no model: by chance, blindly, or with the truth at hand.
+"""Policies for the gym that need no model: a random one, a blind one, and one that knows the truth.
 
-`rollout` plays an episode; `trials` plays policies on drawn worlds, and returns a row for each
-episode. Notebook 13 and the recipe of nano play these.
+`rollout` plays an episode. `trials` plays policies on AtlasWorlds, and returns a row for each
+episode. Notebook 13 and the recipe of nano use these policies.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Policy: TypeAlias = Callable[[Env], Any]
 """A function from an environment to its next action, in the form of its action space."""
 
 ERRORS = (0.04, 0.08, 0.16, 0.32, 1.0)
-"""How long a cell at the end of one of several intervals may be, as a share of all that they cover:
-the first that the episode's steps allow."""
+"""Longest cell at the ends of several intervals, as a share of the total length of the intervals.
+The greedy policy takes the first share for which the steps of the episode suffice."""
 STEPS_A_CELL = 1.6
-"""Steps to keep a cell, with those that lead to it."""
+"""Mean number of steps to keep a cell, including those that lead to it."""
 
 
 def random_policy(env: Env, rng: np.random.Generator) -> Any:
@@ -44,30 +44,36 @@ def random_policy(env: Env, rng: np.random.Generator) -> Any:
 
 
 def uniform_policy(env: Env) -> Any:
-    """Return the action of an agent that keeps cells of the root grid at equal distances, unseen.
+    """Return the action of an agent that keeps equally spaced cells of the root grid, blindly.
 
-    It keeps as many as it may, or all; then it finishes, with the first choice if one is needed.
+    The agent keeps as many cells as it may, at most all. Then it finishes, with the first choice if
+    an answer is needed.
     """
     base = base_env(env)
     cells = base.atlas.root.size
-    most, kept = min(base.rewarded.most_kept or cells, cells), len(base.state.scratchpad)
-    add = as_action("add_to_scratchpad", (2 * kept + 1) * cells // (2 * most))
-    return base.encode(
-        add if kept < most and add in base.legal_actions() else as_action("finished")
-    )
+    most = min(base.rewarded.most_kept or cells, cells)
+    kept = len(base.state.scratchpad)
+    if kept < most:
+        add = as_action("add_to_scratchpad", (2 * kept + 1) * cells // (2 * most))
+        if add in base.legal_actions():
+            return base.encode(add)
+    return base.encode(as_action("finished"))
 
 
 def greedy_policy(env: Env) -> Any:
     """Return the action of an agent that knows the true answer and when its evidence is shown.
 
-    It puts a frame of each evidence interval into the scratchpad. To get there, it opens (or marks)
-    the cell that contains the middle of the next interval. Then it finishes with the true answer.
-    For a when-question, it collects the finest cells at both ends of the answer; for one of several
-    intervals, the largest cells that lie within each, and finer ones at its ends. If frames are
-    limited and nothing is answered, it keeps one of each of the longest events.
+    The agent puts a frame of each evidence interval into the scratchpad. To get there, it opens (or
+    marks) the cell that contains the middle of the next interval. Then it finishes with the true
+    answer. For a when-question, it collects the finest cells at both ends of the answer. For a
+    question about several intervals, it collects the largest cells within each interval, and
+    smaller ones at the ends. If no answer is needed and the number of frames is limited, it keeps
+    one frame of each of the longest events.
     """
     base = base_env(env)
-    state, grid, truth = base.state, base.state.grid, base.question.answer
+    state = base.state
+    grid = state.grid
+    truth = base.question.answer
     finish = base.encode(as_action("finished", answer=truth if isinstance(truth, int) else 0))
     missing = [goal for goal in _goals(base) if not state.scratchpad.within(*goal)]
     for goal in missing:
@@ -76,24 +82,25 @@ def greedy_policy(env: Env) -> Any:
             action = _towards(base, goal, middle_s)
             if action is not None:
                 return base.encode(action)
-            if (
-                state.rules.traversal == "dfs"
-            ):  # the goal lies between two frames, so no other grid shows it
+            if state.rules.traversal == "dfs":
+                # The goal lies between two frames, so no other grid shows it.
                 return finish
-    return (
-        base.encode(as_action("backtrack"))
-        if missing and "backtrack" in base.observation.legal
-        else finish
-    )
+    if missing and "backtrack" in base.observation.legal:
+        return base.encode(as_action("backtrack"))
+    return finish
 
 
 def rollout(env: Env, policy: Policy, seed: int | None = None) -> tuple[float, int]:
-    """Play one episode; return (the sum of its rewards, its number of steps)."""
+    """Play one episode; return the sum of its rewards and its number of steps."""
     env.reset(seed=seed)
-    total, steps, is_over = 0.0, 0, False
+    total = 0.0
+    steps = 0
+    is_over = False
     while not is_over:
         _, reward, terminated, truncated, _ = env.step(policy(env))
-        total, steps, is_over = total + float(reward), steps + 1, terminated or truncated
+        total += float(reward)
+        steps += 1
+        is_over = terminated or truncated
     return total, steps
 
 
@@ -105,10 +112,10 @@ def trials(
     duration_s: float = 600.0,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Play policies on worlds, and return how each episode went.
+    """Play policies on worlds, and return a row for each episode.
 
-    There is one question of each task about each world, which all policies of the task play; the
-    questions of a task take turns from world to world.
+    All policies of a task play the same question about each world. From world to world, the
+    questions of the task take turns.
 
     Args:
         tasks: For each task, by its name in `TASKS`, the policies that play it, by name.
@@ -116,15 +123,16 @@ def trials(
         kinds: The kinds of question that are asked.
         duration_s: Duration of a world in seconds.
         **settings: Other arguments of `AtlasEnv`. Unless `pixels=True`, observations are not drawn:
-            a policy gets the environment, and sees what it looks at.
+            a policy gets the environment itself, and renders only the images that it looks at.
 
     Returns:
         A table with the columns `task`, `policy`, `video`, `seed`, `id`, `kind`, `score`, `reward`,
-        `steps`, `truth` (intervals in seconds) and `kept` (the cells of the kept frames, likewise).
+        `steps`, `truth` (the evidence, as intervals in seconds) and `kept` (the cells of the kept
+        frames, as intervals in seconds).
         `ak.statistics.accuracy(rows, by=["task", "policy"])` has the means with their intervals.
 
     Raises:
-        InputError: A task is unknown, or a world has no question of it.
+        InputError: A task is unknown, or has no question about a world.
 
     Examples:
         >>> from examples.policies import trials, uniform_policy
@@ -134,16 +142,16 @@ def trials(
     """
     import pandas as pd
 
-    asked = {named_task(name): policies for name, policies in tasks.items()}
+    policies_of = {named_task(name): policies for name, policies in tasks.items()}
     rows = list[dict[str, Any]]()
-    are_odd = {task.anomaly for task in asked}
-    for number, seed in enumerate(seeds):  # a world is painted once for all of its tasks
-        own = {"cache": Cache(None), "pixels": False, **settings}
+    for number, seed in enumerate(seeds):
+        # All tasks of a world share its cache, so each of its frames is rendered once.
+        env_settings = {"cache": Cache(None), "pixels": False, **settings}
         worlds = {
-            is_odd: aw.world(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd)
-            for is_odd in are_odd
+            has_anomaly: aw.world(seed, duration_s, size=WORLD_SIZE, anomaly=has_anomaly)
+            for has_anomaly in {task.anomaly for task in policies_of}
         }
-        for task, policies in asked.items():
+        for task, policies in policies_of.items():
             world = worlds[task.anomaly]
             questions = [question for question in task.of(world) if question.kind in kinds]
             if not questions:
@@ -151,7 +159,8 @@ def trials(
                     f"The task {task.name!r} has no question of kind {', '.join(kinds)} about "
                     f"{world!r}."
                 )
-            rows += _played(task, policies, world, questions[number % len(questions)], own)
+            question = questions[number % len(questions)]
+            rows += _played(task, policies, world, question, env_settings)
     return pd.DataFrame(rows)
 
 
@@ -182,7 +191,11 @@ def _played(
 
 
 def base_env(env: Env) -> AtlasEnv:
-    """Return the AtlasEnv below wrappers; raise InputError if there is none."""
+    """Return the AtlasEnv below wrappers.
+
+    Raises:
+        InputError: The innermost environment is not an AtlasEnv.
+    """
     base = env.unwrapped
     if not isinstance(base, AtlasEnv):
         raise InputError(f"This policy needs an AtlasEnv; got a {type(base).__name__}.")
@@ -190,12 +203,14 @@ def base_env(env: Env) -> AtlasEnv:
 
 
 def _goals(env: AtlasEnv) -> tuple[Span, ...]:
-    """Return the intervals that need evidence.
+    """Return the intervals that need evidence, in seconds.
 
-    For a when-question, these are as long as a finest cell, one at each end of the answer; for one
-    of several intervals, the cells that cover these.
+    For a when-question, these are two intervals as long as a finest cell, one at each end of the
+    answer. For a question about several intervals, they are the cells that cover these.
     """
-    question, rules, k = env.question, env.atlas.rules, env.atlas.k
+    question = env.question
+    rules = env.atlas.rules
+    k = env.atlas.k
     if not env.rewarded.needs_answer:
         longest = sorted(question.evidence_s, key=lambda span: span[0] - span[1])
         return tuple(sorted(longest[: env.rewarded.most_kept]))
@@ -211,7 +226,7 @@ def _goals(env: AtlasEnv) -> tuple[Span, ...]:
 
 
 def _cells_within(env: AtlasEnv, spans: Spans, deepest: int, error: float) -> Spans:
-    """Return the cells that cover intervals: the largest within them, and smaller ones at the ends.
+    """Return the cells that cover intervals: large ones within, and smaller ones at the ends.
 
     Args:
         env: The environment.
@@ -219,12 +234,12 @@ def _cells_within(env: AtlasEnv, spans: Spans, deepest: int, error: float) -> Sp
         deepest: The depth of the smallest cells.
         error: See `ERRORS`.
     """
-    rules, k = env.atlas.rules, env.atlas.k
-    lengths_s = [resolution_s(rules.duration_s, k, depth) for depth in range(deepest + 1)]
-    coarsest_s = error * sum(end_s - start_s for start_s, end_s in spans)
-    lengths_s = lengths_s[
-        : 1 + next((n for n, length_s in enumerate(lengths_s) if length_s <= coarsest_s), deepest)
-    ]
+    longest_at_ends_s = error * sum(end_s - start_s for start_s, end_s in spans)
+    lengths_s: list[float] = []
+    for depth in range(deepest + 1):
+        lengths_s.append(resolution_s(env.atlas.rules.duration_s, env.atlas.k, depth))
+        if lengths_s[-1] <= longest_at_ends_s:
+            break
     return tuple(cell for span in spans for cell in _cells_of(span, lengths_s))
 
 
@@ -232,7 +247,8 @@ def _cells_of(span: Span, lengths_s: Sequence[float]) -> Iterator[Span]:
     """Yield the cells of the first length within an interval, and of the others at its ends."""
     cell_s, *shorter_s = lengths_s
     for number in range(int(span[0] / cell_s), math.ceil(span[1] / cell_s)):
-        start_s, end_s = number * cell_s, (number + 1) * cell_s
+        start_s = number * cell_s
+        end_s = (number + 1) * cell_s
         if span[0] <= start_s and end_s <= span[1]:
             yield start_s, end_s
         elif shorter_s:
@@ -242,20 +258,23 @@ def _cells_of(span: Span, lengths_s: Sequence[float]) -> Iterator[Span]:
 
 
 def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | None:
-    """Return the action that collects evidence of a goal or leads to it; None if there is none."""
-    grid, legal = env.state.grid, env.legal_actions()
+    """Return the action that keeps evidence of a goal or leads to it; None if no action does.
+
+    `middle_s` is the middle of the goal, which the current grid contains.
+    """
+    grid = env.state.grid
+    legal = env.legal_actions()
     deeper = "expand" if env.state.rules.traversal == "dfs" else "mark_promising"
-    in_goal = [cell.index for cell in grid.cells if goal[0] <= cell.midpoint_s < goal[1]]
-    if (
-        env.question.several and env.rewarded.needs_answer
-    ):  # a longer cell covers what no interval holds
-        in_goal = [index for index in in_goal if grid.resolution_s < 1.5 * (goal[1] - goal[0])]
     nearer = as_action(deeper, grid.cell_at(middle_s).index)
-    is_one_interval = (
-        env.question.kind == "when" and not env.question.several and env.rewarded.needs_answer
-    )
-    if not is_one_interval or nearer not in legal:  # a coarse cell would give a coarse interval
-        for index in in_goal:
-            if (add := as_action("add_to_scratchpad", index)) in legal:
-                return add
+    answers_by_interval = env.question.kind == "when" and env.rewarded.needs_answer
+    if answers_by_interval and not env.question.several and nearer in legal:
+        return nearer  # a coarse cell would give a coarse interval
+    in_goal = [cell.index for cell in grid.cells if goal[0] <= cell.midpoint_s < goal[1]]
+    is_too_coarse = grid.resolution_s >= 1.5 * (goal[1] - goal[0])
+    if env.question.several and env.rewarded.needs_answer and is_too_coarse:
+        in_goal = []  # such a cell covers time outside all intervals
+    for index in in_goal:
+        add = as_action("add_to_scratchpad", index)
+        if add in legal:
+            return add
     return nearer if nearer in legal else None

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STAGES = ("eyes", "mind")
-"""Training of the vision tower, and of the language model."""
+"""Stages of the training: "eyes" trains the vision tower, "mind" the language model."""
 SHIPPED = Path(__file__).with_name("shipped")
-"""The learning curves of the shipped model."""
+"""Folder of the shipped model's learning curves."""
 
 
 def curves(folder: str | Path | None = None) -> pd.DataFrame:

@@ -1,8 +1,9 @@
-"""Evaluates nano on held-out worlds through a real server: its answers, and each call against the
-teacher's.
+"""Evaluates nano on held-out worlds through a real server.
 
-`python -m nano.evaluate MODEL --minutes 10 --questions 200` starts a server (or uses an
-address) and prints a report. Chance is 25 % for questions with choices. The worlds are those of the
+The report scores nano's answers, and compares its reply to each call with the teacher's reply.
+
+`python -m nano.evaluate MODEL --minutes 10 --questions 200` starts a server, or uses the one whose
+address is given, and prints the report. Chance is 25 % for questions with choices. The worlds have
 selection seeds; `--seeds test` measures a release.
 """
 
@@ -56,8 +57,8 @@ METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
         {"frames": 64, "size": SETTINGS["cell"], "fit": SETTINGS["fit"]},
     ),
 }
-"""The methods to evaluate with their settings: the search, and two baselines with the same
-model."""
+"""The methods that can be evaluated, with their settings: the search, and two baselines that use
+the same model."""
 QUESTIONS_PER_WORLD = 10
 
 
@@ -67,7 +68,7 @@ class NanoEvaluation:
 
     Attributes:
         rows: One row per question, with the columns of `atlaskit.evaluate`'s table.
-        calls: Values of each measure of the calls.
+        calls: For each measure of a call, its values in all calls.
     """
 
     rows: list[dict[str, Any]]
@@ -81,6 +82,7 @@ class ComparedModel(ModelWrapper):
     Attributes:
         world: World of the questions.
         measures: Receives the values of each measure.
+        lock: Guards `measures`, since questions are asked in parallel.
     """
 
     world: World
@@ -89,10 +91,10 @@ class ComparedModel(ModelWrapper):
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Return the model's reply after comparing it with the teacher's."""
-        began = time.monotonic()
+        began_s = time.monotonic()
         reply = self.model.complete(request, **control)
-        values = [("seconds per call", time.monotonic() - began)]
-        if not isinstance(request.facts, FramesCall):  # a call that the teacher does not answer
+        values = [("seconds per call", time.monotonic() - began_s)]
+        if not isinstance(request.facts, FramesCall):  # the teacher does not answer such calls
             values += compare(request, reply, Expert(self.world.script))
         with self.lock:
             for measure, value in values:
@@ -101,42 +103,38 @@ class ComparedModel(ModelWrapper):
 
 
 def compare(request: Request, reply: Reply, teacher: Expert) -> Iterator[tuple[str, float]]:
-    """Yield measures of a reply's agreement with the teacher's, from 0 to 1."""
+    """Yield measures, each from 0 to 1, of how far a reply agrees with the teacher's reply."""
     call: Any = request.facts
     answer: Any = reply.answer
     expected: Any = request.schema.model_validate(teacher.answer(call))
     match call:
         case ProbeCall():
-            if wanted := {ranked.cell for ranked in expected.top}:
-                yield (
-                    "probe recall",
-                    len(wanted & {ranked.cell for ranked in answer.top}) / len(wanted),
-                )
+            expected_cells = {ranked.cell for ranked in expected.top}
+            cells = {ranked.cell for ranked in answer.top}
+            if expected_cells:
+                yield "probe recall", len(cells & expected_cells) / len(expected_cells)
         case StepCall():
-            action, expected_action = (
-                to_action(read(StepReply, each).action) for each in (answer, expected)
-            )
+            action = to_action(read(StepReply, answer).action)
+            expected_action = to_action(read(StepReply, expected).action)
+            is_same = _without_wording(action) == _without_wording(expected_action)
             yield "same action type", float(type(action) is type(expected_action))
-            yield (
-                "same action",
-                float(_without_wording(action) == _without_wording(expected_action)),
-            )
+            yield "same action", float(is_same)
             if isinstance(action, AddToScratchpad):
                 yield from _compare_evidence(action, call, teacher)
         case ReviewCall():
             yield "same sufficiency", float(answer.conclusion.action == expected.conclusion.action)
         case DecisionCall():
-            yield (
-                "same decision",
-                float(getattr(answer, "answer", None) == getattr(expected, "answer", None)),
-            )
+            # The decision on a when-question has an interval and no attribute `answer`.
+            is_same = getattr(answer, "answer", None) == getattr(expected, "answer", None)
+            yield "same decision", float(is_same)
 
 
 def _compare_evidence(
     action: AddToScratchpad, call: StepCall, teacher: Expert
 ) -> Iterator[tuple[str, float]]:
-    """Yield for each new item whether its frame shows nothing that the question looks for."""
-    contents, goal = teacher.contents(call.observation), goal_of(call.question)
+    """Yield 1 for each new item whose frame shows nothing that the question looks for, else 0."""
+    contents = teacher.contents(call.observation)
+    goal = goal_of(call.question)
     for item in action.items:
         content = contents[item.cell]
         is_right = content is not None and (
@@ -146,6 +144,7 @@ def _compare_evidence(
 
 
 def _without_wording(action: Action) -> Any:
+    """Return what identifies an action: new evidence by its cells, whatever their descriptions."""
     if isinstance(action, AddToScratchpad):
         return sorted(item.cell for item in action.items)
     return action
@@ -169,14 +168,15 @@ def evaluate_nano(
 
     Args:
         vlm: The model, the address of its server, or its name: see `ask`.
-        duration_s: Length of the worlds.
+        duration_s: Length of each world in seconds.
         questions: Number of questions, `QUESTIONS_PER_WORLD` about each world.
         method: One of `METHODS`.
-        seed_range: Name of the range of the worlds' seeds: see `seeds`.
-        first_world: Number of the first world in the range, from 0. Two servers that evaluate one
-            model take different parts of the range.
-        in_flight: Questions at the same time.
-        drawn: Whether the frames of short worlds are drawn on demand too; nothing is encoded then.
+        seed_range: Name of the range of the worlds' seeds: see `atlasworld.ranges.seeds`.
+        first_world: Number of the first world in the range, from 0. With it, several servers can
+            each evaluate a part of the range.
+        in_flight: Number of questions that are asked at the same time.
+        drawn: Whether the frames of short worlds are rendered on demand too, so that no video is
+            encoded.
     """
     vlm = as_model(vlm, data_parallel=copies_for(in_flight))
     last_world = first_world + math.ceil(questions / QUESTIONS_PER_WORLD)
@@ -197,8 +197,10 @@ def evaluate_nano(
     cases = [case for world in worlds for case in world.cases(drawn=is_drawn)][:questions]
     answer, settings = METHODS[method]
     measures: dict[str, list[float]] = defaultdict(list)
-    compared = partial(ComparedModel, vlm, measures=measures)
-    table = evaluate(cases, answer, vlm=compared, parallel=in_flight, cache=Cache(None), **settings)
+    model_for_world = partial(ComparedModel, vlm, measures=measures)
+    table = evaluate(
+        cases, answer, vlm=model_for_world, parallel=in_flight, cache=Cache(None), **settings
+    )
     return NanoEvaluation(table.to_dict("records"), dict(measures))
 
 
@@ -209,11 +211,13 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
         rows: One row per question.
 
     Returns:
-        The share of questions with choices that were answered correctly, with the bounds of its 95
-        % interval (bootstrap over worlds, because questions about one world are alike); the median
-        temporal IoU of the when-questions; and the median cost of a question.
+        The share of questions with choices that were answered correctly; the bounds of its 95 %
+        interval, by a bootstrap over worlds, because questions about one world are not independent;
+        the median temporal IoU of the when-questions; and the median cost of a question in calls
+        and tokens.
     """
     choices = [row for row in rows if row["category"] != "WHEN"]
+    # The score of a when-question is its temporal IoU.
     overlaps = [row["score"] for row in rows if row["category"] == "WHEN"]
     right, low, high = interval(
         [row["score"] for row in choices], [row["video"] for row in choices]
@@ -231,7 +235,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
 
 
 def report(evaluation: NanoEvaluation) -> str:
-    """Return an evaluation as text: by category, overall, and by measure of the calls."""
+    """Return an evaluation as text: scores by category, the summary, and measures of the calls."""
     rows = evaluation.rows
     lines = []
     for category in sorted({row["category"] for row in rows}):

@@ -13,21 +13,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = ("stage", "step", "seconds", "measure", "value")
-LEARNING_IN, REWARD_IN = (7.2, 4.2), (7.2, 3.4)
-"""Width and height of the figures in inches."""
+LEARNING_IN = (7.2, 4.2)
+"""Width and height of the figure of learning curves, in inches."""
+REWARD_IN = (7.2, 3.4)
+"""Width and height of the figure of reward curves, in inches."""
 WINDOW = 5
-"""Rows that each point of a learning curve is the mean of; one row measures only a few examples."""
+"""Number of rows over which a learning curve is averaged: one row measures only a few examples."""
 MEASURES = {"reward": "mean reward", "right": "share right", "steps": "steps of an episode"}
 
 
 def learning_curves(table: pd.DataFrame) -> Axes:
-    """Draw the curves of `nano.curves.curves` against minutes of training, a column for each stage.
+    """Draw learning curves against minutes of training, with a column of panels for each stage.
 
-    The upper panel has the loss on a logarithmic axis, the lower one the shares of correct replies.
-    A point is the mean of the last WINDOW rows.
+    The upper panel shows the loss on a logarithmic axis, the lower panel the shares of correct
+    predictions. Each point is the mean of the last WINDOW rows.
+
+    Args:
+        table: A table of `nano.curves.curves`.
 
     Returns:
-        The first of the axes.
+        The upper left axes.
 
     Raises:
         InputError: A column is missing, or there are no rows.
@@ -73,16 +78,16 @@ def learning_curves(table: pd.DataFrame) -> Axes:
 
 
 def reward_curves(episodes: pd.DataFrame) -> Axes:
-    """Draw what policies reach against the steps of their training: reward, share right, steps.
+    """Draw the reward, share right and episode length of policies against their training steps.
 
-    There is a line for each seed of the training, and a level line for each rule. Bands are 95 %
-    intervals, by a bootstrap over worlds.
+    There is a line for each training seed, and a horizontal line for each rule, which does not
+    train. Bands are 95 % intervals, by a bootstrap over worlds.
 
     Args:
-        episodes: `curve` of `nano.policy.learn`.
+        episodes: The table `curve` of what `nano.policy.learn` returns.
 
     Returns:
-        The first of the axes.
+        The left axes.
 
     Raises:
         InputError: A column is missing, or there are no rows.
@@ -92,21 +97,25 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
     import seaborn as sns
 
     check_rows(episodes, ["policy", "seed", "trained", "world", *MEASURES])
-    rules, learned = episodes[episodes["seed"] == ""], episodes[episodes["seed"] != ""]
-    levels = [
+    is_rule = episodes["seed"] == ""
+    rules = episodes[is_rule]
+    learned = episodes[~is_rule]
+    # A rule has the same episodes at both ends of the axis, which makes its line horizontal.
+    rules_at_ends = [
         rules.assign(line=rules["policy"], trained=steps)
         for steps in sorted({0, episodes["trained"].max()})
     ]
     rows = pd.concat(
-        [learned.assign(line="learned, seed " + learned["seed"]), *levels], ignore_index=True
+        [learned.assign(line="learned, seed " + learned["seed"]), *rules_at_ends],
+        ignore_index=True,
     )
     rows = rows.astype(dict.fromkeys(MEASURES, float))
     names = list(dict.fromkeys(rows["line"]))
-    dashes = {name: (4, 1.6) if name in set(rules["policy"]) else "" for name in names}
-    looks = {
+    rule_names = set(rules["policy"])
+    line_style = {
         "hue": "line",
         "style": "line",
-        "dashes": dashes,
+        "dashes": {name: (4, 1.6) if name in rule_names else "" for name in names},
         "markers": True,
         "markersize": 4,
         "err_kws": {"alpha": 0.15, "linewidth": 0},
@@ -119,7 +128,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
                 x="trained",
                 y=measure,
                 errorbar=interval_over(rows["world"], measure),
-                **looks,
+                **line_style,
                 ax=ax,
             )
             ax.set(xlabel="steps of training", ylabel=label)

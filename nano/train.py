@@ -24,11 +24,11 @@ MEMORY_SETTINGS = {
     "MALLOC_TOP_PAD_": str(2**28),
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": str(2**14),
 }
-"""Environment variables that make the C library keep freed memory and oneDNN keep the kernels that
-it compiled for each matrix shape. Without either, training takes much longer
+"""Environment variables that make the C library keep freed memory, and oneDNN keep the kernels that
+it compiled for each matrix shape. Training takes much longer if either is missing
 (nano/trials.md)."""
 LEARN = Path(__file__).with_name("learn")
-"""The package that trains, which runs without atlaskit."""
+"""The folder of the training code, which runs without atlaskit."""
 
 
 def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
@@ -36,8 +36,8 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
 
     Args:
         folder: Folder for the training data, checkpoints and weights.
-        minutes: Intended duration. With fewer minutes than the full recipe, there are fewer data
-            and steps, and the model learns little.
+        minutes: Intended duration. In less time than the full recipe takes, the model trains on
+            less data for fewer steps, and learns little.
 
     Returns:
         The folder of the weights.
@@ -45,7 +45,7 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
     Raises:
         InputError: `minutes` is not positive, or is more than the full recipe takes.
     """
-    # Imported here, since it imports multiprocessing.
+    # Imported here, because it loads much of atlaskit and the command line should start at once.
     from nano.data.shards import WORLDS, WORLDS_PER_SHARD, write_training_data
 
     if not 0 < minutes <= FULL_MINUTES:
@@ -53,13 +53,14 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
             f"MINUTES must be more than 0 and at most {FULL_MINUTES:g}; got {minutes:g}."
         )
     share = minutes / FULL_MINUTES
-    home = folder / (f"{minutes:g}-minutes" if share < 1 else "whole")
-    write_training_data(home / "material", max(WORLDS_PER_SHARD, round(WORLDS * share)))
-    return run_training(home / "material", home, share)
+    out = folder / (f"{minutes:g}-minutes" if share < 1 else "whole")
+    data = out / "material"
+    write_training_data(data, worlds=max(WORLDS_PER_SHARD, round(WORLDS * share)))
+    return run_training(data, out, share)
 
 
 def run_training(data: Path, out: Path, share: float) -> Path:
-    """Train in a process of vLLM's environment.
+    """Run the training code as a process in vLLM's environment.
 
     Args:
         data: Folder of the training data.
@@ -67,7 +68,10 @@ def run_training(data: Path, out: Path, share: float) -> Path:
         share: Share of the full recipe's steps to take.
 
     Returns:
-        The folder of the new weights.
+        The folder of the weights.
+
+    Raises:
+        CalledProcessError: The training failed.
     """
     command = [interpreter(), str(LEARN), str(data), str(out), "--share", str(share)]
     subprocess.run(command, check=True, env={**os.environ, **MEMORY_SETTINGS})

@@ -1,16 +1,17 @@
 """The JSON format of training examples, their grouping by prefix, and nano's chat template.
 
-A *recorded example* is one call of a search with the reply to learn: `text` (the prompt in nano's
-chat template), `prefix` (how many characters of it other questions about the same view share),
-`images`, `reply`, `step` (the kind of call) and `kind` (the category of the question).
+A *recorded example* is one call of a search with the reply to learn. Its keys are `text` (the
+prompt in nano's chat template), `prefix` (the number of characters at the beginning of the text
+that other questions about the same view share), `images`, `reply`, `step` (the kind of call) and
+`kind` (the category of the question).
 
-A *group* holds the examples that share a prefix and its images, which training processes only once:
-`prefix` (its text), `images` and `examples`, each with `rest` (the prompt after the prefix),
-`images`, `reply`, `step` and `kind`.
+A *group* holds the examples that share a prefix and its images, so that training processes the
+prefix only once. Its keys are `prefix` (the text), `images` and `examples`. Each example has the
+keys `rest` (the prompt after the prefix), `images` (those in the rest), `reply`, `step` and `kind`.
 
-An image is `{"columns": c, "tiles": [...]}`, one entry a tile: the label indices of what the cell
-shows (see `teacher.labels.encode`), or `UNLABELLED`. Training replaces each tile by the visual
-token of its labels, so the language model trains without pixels.
+An image is `{"columns": c, "tiles": [...]}`. Each entry of `tiles` holds the label indices of what
+the tile shows (see `teacher.labels.encode`), or is `UNLABELLED`. Training replaces each tile by the
+visual token of its labels, so the language model trains without pixels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from atlaskit.models.protocol import Message
 IMAGE = "<image>"
 """The place of an image in a prompt."""
 UNLABELLED = None
-"""The entry of a tile without labels, which is a part of an evidence frame."""
+"""The entry of a tile that has no labels, because it shows only a part of an evidence frame."""
 
 RecordedExample = dict[str, Any]
 Example = dict[str, Any]
@@ -33,38 +34,41 @@ Group = dict[str, Any]
 
 def render_chat(messages: Sequence[Message]) -> str:
     """Return messages as nano's chat template renders them, up to the place of the reply."""
-    turns = (
-        f"<|{m.speaker}|>" + "\n".join(p if isinstance(p, str) else IMAGE for p in m.parts)
-        for m in messages
-    )
-    return "".join(f"{turn}<end>" for turn in turns) + "<|assistant|>"
+    text = ""
+    for message in messages:
+        parts = [part if isinstance(part, str) else IMAGE for part in message.parts]
+        text += f"<|{message.speaker}|>" + "\n".join(parts) + "<end>"
+    return text + "<|assistant|>"
 
 
 def group_by_prefix(examples: Iterable[RecordedExample]) -> Iterator[Group]:
     """Yield recorded examples in groups that share the text and the first image of their prefix.
 
-    Of examples that repeat prompt and images within a group, only the last one's reply remains.
+    If several examples of a group have the same prompt and images, only the last one remains.
     """
     by_prefix: dict[str, list[RecordedExample]] = {}
     for example in examples:
-        prefix = json.dumps([example["text"][: example["prefix"]], example["images"][:1]])
-        by_prefix.setdefault(prefix, []).append(example)
+        prefix = example["text"][: example["prefix"]]
+        key = json.dumps([prefix, example["images"][:1]])
+        by_prefix.setdefault(key, []).append(example)
     for members in by_prefix.values():
         first = members[0]
         length = first["prefix"]
-        shared = first["text"][:length].count(IMAGE)
+        prefix = first["text"][:length]
+        prefix_images = prefix.count(IMAGE)
         by_prompt: dict[str, Example] = {}
-        for each in members:
-            rest = each["text"][length:]
-            by_prompt[rest + str(each["images"][shared:])] = {
+        for member in members:
+            rest = member["text"][length:]
+            images = member["images"][prefix_images:]
+            by_prompt[rest + str(images)] = {
                 "rest": rest,
-                "images": each["images"][shared:],
-                "reply": each["reply"],
-                "step": each["step"],
-                "kind": each["kind"],
+                "images": images,
+                "reply": member["reply"],
+                "step": member["step"],
+                "kind": member["kind"],
             }
         yield {
-            "prefix": first["text"][:length],
-            "images": first["images"][:shared],
+            "prefix": prefix,
+            "images": first["images"][:prefix_images],
             "examples": list(by_prompt.values()),
         }

@@ -1,7 +1,7 @@
-"""Exports the teacher's trajectories as chats with images, for TRL to fine-tune other models with.
+"""Exports the teacher's trajectories as chats with images, to fine-tune other models with TRL.
 
-`python -m nano.data.export FOLDER --worlds 50` writes one chat a line to
-FOLDER/train.jsonl and the images beside it; see docs/models.md.
+`python -m nano.data.export FOLDER --worlds 50` writes FOLDER/train.jsonl with one chat per line,
+and the images to FOLDER/images; see docs/models.md.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class ChatRecorder(TrajectoryRecorder):
     """A recorder of whole chats that saves each image to a file once.
 
     Attributes:
-        folder: Folder that holds the `images` folder.
-        name: Not nano's, so that the calls come in the words for other models.
+        folder: Folder that holds the folder `images`.
+        name: Name of this model in traces.
     """
 
     name: str = "recorder"
     folder: Path = field(default=Path(), kw_only=True)
 
     def example(self, request: Request, reply: Reply) -> dict[str, Any]:
-        """Return a chat: its messages, and the files of the images in them."""
+        """Return a chat: the messages, the files of their images, and the kind of call."""
         messages = [
             {"role": message.speaker, "content": [self._part(part) for part in message.parts]}
             for message in request.messages
@@ -68,10 +68,10 @@ def export(
     Equal arguments write equal files.
 
     Args:
-        folder: Receives `train.jsonl` and the folder `images`.
+        folder: Folder to write `train.jsonl` and the folder `images` to.
         worlds: Number of worlds.
         first: Number of training worlds to skip.
-        duration_s: Length of each world.
+        duration_s: Length of each world in seconds.
         settings: Settings of the search, such as `k`, `cell` and `fit`, that replace the teacher's.
 
     Raises:
@@ -80,16 +80,14 @@ def export(
     check_whole("worlds", worlds)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     chats = 0
+    first_seed = TRAINING_SEED + first
+    seeds = range(first_seed, first_seed + worlds)
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
-        for seed in tqdm(
-            range(TRAINING_SEED + first, TRAINING_SEED + first + worlds),
-            desc="worlds",
-            unit="world",
-        ):
-            world, rng = aw.world(seed, duration_s, size=VIDEO_SIZE), random.Random(seed)
-            recorder = ChatRecorder(
-                Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder
-            )
+        for seed in tqdm(seeds, desc="worlds", unit="world"):
+            world = aw.world(seed, duration_s, size=VIDEO_SIZE)
+            rng = random.Random(seed)
+            slip = rng.choice((0.0, 0.15, 0.3))
+            recorder = ChatRecorder(Expert(world.script), slip, rng, folder=folder)
             record_searches(recorder, world, search=Search(**{**SETTINGS, **settings}))
             for chat in recorder.examples:
                 file.write(json.dumps(chat, ensure_ascii=False) + "\n")

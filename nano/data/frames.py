@@ -1,4 +1,4 @@
-"""`LabelledFrame`: draws frames at the size of a cell with labels, for the vision part."""
+"""`labelled_frames`: draws frames at the size of a cell, with labels for the vision part."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TILE_SIZE = (128, 72)
 
 @dataclass(frozen=True)
 class LabelledFrame:
-    """A frame with what it shows.
+    """A frame and what it shows.
 
     Attributes:
         frame: Pixels of the frame at `TILE_SIZE`, (72, 128, 3).
         content: What the frame shows.
-        object_box: Centre (x, y) and diameter of the object, in pixels of the cell; zeros without
-            an object.
+        object_box: Centre (x, y) and diameter of the object, in pixels of the cell; zeros if there
+            is no object.
     """
 
     frame: NDArray[np.uint8]
@@ -44,21 +44,22 @@ def labelled_frames(
     Args:
         seed: Seed of the world and of the times.
         size: Width and height of the world's video in pixels.
-        duration_s: Length of the world.
+        duration_s: Length of the world in seconds.
     """
-    script, rng = write_script(seed, duration_s, size=size), random.Random(seed)
+    script = write_script(seed, duration_s, size=size)
+    rng = random.Random(seed)
     renderer = SceneRenderer(script)
-    times = [rng.uniform(e.start_s, e.end_s - 1e-3) for e in script.events for _ in range(4)]
-    times += [rng.uniform(s.start_s, s.end_s - 1e-3) for s in script.scenes for _ in range(3)]
-    for time_s in sorted(times):  # in order of time, the renderer draws each background once
-        event, scale, box = script.event_at(time_s), TILE_SIZE[0] / size[0], (0.0, 0.0, 0.0)
+    scale = TILE_SIZE[0] / size[0]
+    top_px = (CELL_PX - TILE_SIZE[1]) / 2
+    spans = [event for event in script.events for _ in range(4)]
+    spans += [scene for scene in script.scenes for _ in range(3)]
+    times_s = [rng.uniform(span.start_s, span.end_s - 1e-3) for span in spans]
+    for time_s in sorted(times_s):  # in order of time, the renderer draws each background once
+        event = script.event_at(time_s)
+        box = (0.0, 0.0, 0.0)
         if event is not None:
             pose = renderer.pose(event, script.frame_at(time_s))
-            box = (
-                pose.x * scale,
-                pose.y * scale + (CELL_PX - TILE_SIZE[1]) / 2,
-                pose.diameter * scale,
-            )
+            box = (pose.x * scale, pose.y * scale + top_px, pose.diameter * scale)
         yield LabelledFrame(to_tile(renderer.at(time_s)), content_at(script, time_s), box)
 
 

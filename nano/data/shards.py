@@ -1,7 +1,7 @@
-"""Writes all training data in shards from seeds; the number of examples of each kind is here.
+"""Writes all training data in shards, and sets the number of examples of each kind.
 
-The data comes in shards. A shard is either complete or absent, so an interrupted run continues
-where it stopped. Everything follows from seeds: equal arguments write equal files.
+A shard is either complete or absent, so an interrupted run continues where it stopped. Everything
+follows from seeds: equal arguments write equal files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,14 @@ from nano.teacher.judge_evidence import NUMBERS
 from nano.teacher.labels import TRAINING_SEED, VALUES, encode
 
 WORLDS = 200
-"""Worlds whose trajectories the full recipe uses. Three quarters as many other worlds give the
-labelled frames."""
+"""Number of worlds whose trajectories the full recipe uses. The labelled frames come from other
+worlds, three quarters as many."""
 WORLDS_PER_SHARD = 10
 DURATIONS_S = (300, 600, 600, 600, 600, 900, 1200, 3600, 10_800, 36_000, 36_000)
-"""Lengths of the worlds to draw from, in seconds."""
+"""Lengths of worlds to draw from, in seconds."""
 FRAME_SIZES = ((320, 180), (320, 180), (640, 360))
-"""Sizes in pixels, world by world in turn, at which frames are rendered before they are scaled to a
-cell."""
+"""Sizes in pixels at which frames are rendered before they are scaled to a cell; the worlds take
+them in turn."""
 SYNTHETIC: dict[str, tuple[Callable[[random.Random], Group], int]] = {
     "reading": (synthetic.reading, 80),
     "hearing": (synthetic.hearing, 100),
@@ -78,7 +79,10 @@ def write_training_data(folder: Path, worlds: int, processes: int = 2) -> None:
 
 
 def write_frames(folder: Path, shard: int) -> None:
-    """Write one shard of labelled frames: pixels (x), label indices (y) and object boxes (p)."""
+    """Write one shard of labelled frames as three arrays; skip it if it exists.
+
+    The names of the files end in x (pixels), y (label indices) and p (object boxes).
+    """
     paths = {part: folder / f"tiles-{shard:04d}-{part}.npy" for part in "xyp"}
     if all(path.exists() for path in paths.values()):
         return
@@ -99,12 +103,11 @@ def write_frames(folder: Path, shard: int) -> None:
 
 
 def write_trajectories(folder: Path, shard: int) -> None:
-    """Write one shard of trajectories, one group a line."""
+    """Write one shard of trajectories, one group per line; skip it if it exists."""
     path = folder / f"lessons-{shard:04d}.jsonl"
     if not path.exists():
-        write_groups(
-            path, (group for seed in _seeds(TRAINING_SEED, shard) for group in world_groups(seed))
-        )
+        seeds = _seeds(TRAINING_SEED, shard)
+        write_groups(path, chain.from_iterable(map(world_groups, seeds)))
 
 
 def world_groups(seed: int) -> Iterator[Group]:
@@ -126,7 +129,7 @@ def world_groups(seed: int) -> Iterator[Group]:
 
 
 def write_synthetic(folder: Path, shard: int) -> None:
-    """Write one shard of each kind of synthetic examples, one group a line."""
+    """Write one shard of each kind of synthetic examples, one group per line; skip those there."""
     for kind, (sample, count) in SYNTHETIC.items():
         path = folder / f"{kind}-{shard:04d}.jsonl"
         rng = random.Random(f"{kind} {shard}")
@@ -135,7 +138,7 @@ def write_synthetic(folder: Path, shard: int) -> None:
 
 
 def write_groups(path: Path, groups: Iterable[Group]) -> None:
-    """Write groups to a file, one a line. The file appears only once it is complete."""
+    """Write groups to a file, one per line. The file appears only once it is complete."""
     draft = path.with_suffix(".part")
     with draft.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(group, ensure_ascii=False) + "\n" for group in groups)
@@ -143,7 +146,9 @@ def write_groups(path: Path, groups: Iterable[Group]) -> None:
 
 
 def _seeds(first: int, shard: int) -> range:
-    return range(first + shard * WORLDS_PER_SHARD, first + (shard + 1) * WORLDS_PER_SHARD)
+    """Return the seeds of the worlds of a shard; `first` is the first seed of the first shard."""
+    first_of_shard = first + shard * WORLDS_PER_SHARD
+    return range(first_of_shard, first_of_shard + WORLDS_PER_SHARD)
 
 
 def main() -> None:

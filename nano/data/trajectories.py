@@ -1,12 +1,13 @@
-"""`TrajectoryRecorder`: searches of the teacher with random slips, recorded call by call.
+"""`TrajectoryRecorder`: records the teacher's searches call by call, with random slips.
 
-Prompts are recorded as a server shows them to nano. At random steps the recorder executes a random
-legal action instead of the teacher's (a slip) but still records the teacher's reply, so nano also
-learns what to do in states that only a mistake leads to.
+Prompts are recorded as a server shows them to nano. At random steps, the recorder executes a random
+legal action instead of the teacher's action (a *slip*), but still records the teacher's reply. From
+these records nano also learns what to do in states that only a mistake leads to.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ from nano.teacher.teacher import SETTINGS, Expert
 BLACK = CellContent()
 """Content of a black cell."""
 _SHEET_COLUMNS = 4
-"""Tiles per row into which nano's processor splits the image of a scratchpad."""
+"""Tiles per row when nano's image processor splits the image of a scratchpad."""
 
 
 @dataclass
@@ -50,7 +51,9 @@ class TrajectoryRecorder:
         slip: Probability that a step executes a random legal action instead of the teacher's.
         rng: Draws the slips.
         examples: The calls so far, with the teacher's replies.
-        preset: That of nano, so that the calls come in the words that nano is taught.
+        name: Name of this model in traces.
+        preset: The preset of nano, so that the calls have nano's own prompts.
+        parameters: Parameters of this model in cache keys.
     """
 
     teacher: Expert
@@ -62,7 +65,7 @@ class TrajectoryRecorder:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Record the teacher's reply; return it, or a slip."""
+        """Record the teacher's reply; return the same reply, or one with a random action."""
         call: Any = request.facts
         reply = self.teacher.complete(request)
         self.examples.append(self.example(request, reply))
@@ -88,14 +91,13 @@ class TrajectoryRecorder:
 
     def _random_action(self, call: StepCall) -> dict[str, Any]:
         """Draw a legal action; expansions are three times as likely as the other actions."""
-        legal, rng = call.observation.legal, self.rng
+        legal = call.observation.legal
+        rng = self.rng
         actions: list[dict[str, Any]] = [{"action": "finished"}]
-        actions += (
-            [{"action": "expand", "cell": rng.choice(legal["expand"])}] * 3
-            if legal["expand"]
-            else []
-        )
-        actions += [{"action": "backtrack"}] if "backtrack" in legal else []
+        if legal["expand"]:
+            actions += [{"action": "expand", "cell": rng.choice(legal["expand"])}] * 3
+        if "backtrack" in legal:
+            actions.append({"action": "backtrack"})
         if legal["add_to_scratchpad"]:
             cell = rng.choice(legal["add_to_scratchpad"])
             content = self.teacher.contents(call.observation)[cell] or BLACK
@@ -106,13 +108,18 @@ class TrajectoryRecorder:
     def _label_image(self, call: Any, image: Image) -> dict[str, Any]:
         """Return the tiles of an image; only those of the observation's view have labels."""
         if isinstance(image, View) and image is call.observation.view:
-            tiles = [
-                encode(content or BLACK) for content in self.teacher.contents(call.observation)
-            ]
+            contents = self.teacher.contents(call.observation)
+            tiles = [encode(content or BLACK) for content in contents]
             return {"columns": call.observation.view.grid.k, "tiles": tiles}
-        columns, rows = image.size[0] // CELL_PX, image.size[1] // CELL_PX
-        tile_rows = -(-_SHEET_COLUMNS * rows // columns)
+        # The processor scales any other image to `_SHEET_COLUMNS` tiles per row.
+        columns = image.size[0] // CELL_PX
+        rows = image.size[1] // CELL_PX
+        tile_rows = math.ceil(_SHEET_COLUMNS * rows / columns)
         return {"columns": _SHEET_COLUMNS, "tiles": [UNLABELLED] * (_SHEET_COLUMNS * tile_rows)}
+
+
+_AFTER_PREFIX = ("\nThe question: ", "\nChoose the cells", "\nAnd this is", "\nDecide.")
+"""Beginnings of the parts of a prompt that may follow the view and its subtitles."""
 
 
 def _prefix_length(call: Any, text: str) -> int:
@@ -120,15 +127,7 @@ def _prefix_length(call: Any, text: str) -> int:
     match call:
         case StepCall() | ProbeCall() | ReviewCall() | GlanceCall():
             image = text.index(IMAGE)
-            ends = [
-                text.find(after, image)
-                for after in (
-                    "\nThe question: ",
-                    "\nChoose the cells",
-                    "\nAnd this is",
-                    "\nDecide.",
-                )
-            ]
+            ends = [text.find(beginning, image) for beginning in _AFTER_PREFIX]
             return min(end for end in ends if end > 0)
         case DecisionCall():
             return text.index(f"\n{IMAGE}")
@@ -136,7 +135,7 @@ def _prefix_length(call: Any, text: str) -> int:
 
 
 SEARCH = Search(**SETTINGS)
-"""The search that the teacher expects."""
+"""Settings of the search that the teacher expects."""
 
 
 def record_searches(
@@ -148,32 +147,33 @@ def record_searches(
     calls: int = 121,
     **settings: Any,
 ) -> None:
-    """Search a random share of a world's questions with a recorder as the model.
+    """Ask a random share of a world's questions, with a recorder as the model.
 
     Args:
         recorder: Answers the calls and records them.
         world: The world whose questions to ask.
-        search: How; its traversal is drawn for each question.
+        search: Settings of the search, but for the traversal, which is drawn for each question.
         share: Probability that a question is asked.
-        calls: Limit on the calls per question. With the default, 120 are left for all but the
-            second attempt of the decision, as when the shipped weights were taught.
+        calls: Limit on the calls per question. The default reserves one call for a second attempt
+            at the decision and leaves 120 for the rest, as when the shipped weights were trained.
         settings: Other keyword arguments of `ask`.
     """
-    rng, cache = recorder.rng, Cache(None)
+    rng = recorder.rng
+    cache = Cache(None)
     for question in world.questions:
-        if rng.random() < share:
-            ask(
-                world.drawn,
-                question,
-                vlm=recorder,
-                # One call after another, so that equal seeds slip at equal steps.
-                search=replace(
-                    search, traversal=rng.choice(("dfs", "auto")), threads=1, look_ahead=False
-                ),
-                cache=cache,
-                budget=Budget(calls=calls),
-                **settings,
-            )
+        if rng.random() >= share:
+            continue
+        traversal = rng.choice(("dfs", "auto"))
+        ask(
+            world.drawn,
+            question,
+            vlm=recorder,
+            # One call after another, so that equal seeds slip at equal steps.
+            search=replace(search, traversal=traversal, threads=1, look_ahead=False),
+            cache=cache,
+            budget=Budget(calls=calls),
+            **settings,
+        )
 
 
 def lessons(

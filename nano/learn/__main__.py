@@ -1,9 +1,9 @@
-"""Trains nano from its training data: the vision tower first, then the language model.
+"""Trains nano from its training data: first the vision part, then the language model.
 
     python nano/learn MATERIAL OUT [--share 1.0] [--threads N]
 
-Each stage writes a checkpoint every few minutes and resumes from it after an interruption. OUT/nano
-is the folder that vLLM serves.
+Each stage ("eyes", then "mind") writes a checkpoint every few minutes and resumes from it after an
+interruption. OUT/nano is the folder of the model that vLLM serves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFa
 CHECKPOINT_S = 120.0
 """Seconds from one checkpoint to the next."""
 GROUPS = 8
-"""Groups of examples in one step."""
+"""Number of groups of examples in one step."""
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -56,9 +56,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def prepare_tokenizer(folder: Path, data: TrainingData) -> PreTrainedTokenizerFast:
-    """Prepare the tokenizer, unless it is there already, and the processor's configuration."""
+    """Return the tokenizer; train it and write the processor's configuration if there is none."""
     if not (folder / "tokenizer.json").exists():
-        objects = [" ".join(each) for each in data.objects]
+        objects = [f"{colour} {shape}" for colour, shape in data.objects]
         train_tokenizer(folder, list(tokenizer_texts(data)), data.varying, objects, K, CONTEXT)
         write_processor_config(folder, K * CELL_PX, CELL_PX)
     return PreTrainedTokenizerFast.from_pretrained(folder)
@@ -67,7 +67,7 @@ def prepare_tokenizer(folder: Path, data: TrainingData) -> PreTrainedTokenizerFa
 def build_model(
     tokenizer: PreTrainedTokenizerFast, data: TrainingData
 ) -> Idefics3ForConditionalGeneration:
-    """Return a model with initial weights."""
+    """Return a model with initial weights, on the GPU if there is one."""
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
     model = Idefics3ForConditionalGeneration(model_config(len(tokenizer), ids))
     model.tie_weights()

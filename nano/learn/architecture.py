@@ -1,7 +1,7 @@
-"""The Idefics3 configuration, patch features and visual tokens: one token for each cell of a view.
+"""nano's architecture: an Idefics3 model that makes one visual token from each cell of a view.
 
-Like every module of this folder, it needs only PyTorch and transformers and runs where atlaskit is
-not installed.
+Like every module of this folder, this one needs only PyTorch and transformers, so it runs where
+atlaskit is not installed.
 """
 
 from __future__ import annotations
@@ -9,20 +9,26 @@ from __future__ import annotations
 import torch
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 
-K, CELL_PX, PATCH_PX = 4, 128, 16
+K = 4
+"""A view has K×K cells."""
+CELL_PX = 128
+"""Side of a cell in pixels. A cell is one tile of Idefics3."""
+PATCH_PX = 16
+"""Side of a patch in pixels."""
 WIDTH = 256
 """Width of the language model and of a visual token."""
 HEADS = 4
-"""Attention heads per layer of the language model. With two, training on new examples made the
-heads unlearn what they did before."""
+"""Attention heads per layer of the language model. With two heads, each new skill displaced an
+earlier one."""
 CONTEXT = 8192
+"""Longest prompt with its reply, in tokens."""
 
 
 def model_config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
     """Return the configuration of a model of about 9 million parameters.
 
     Args:
-        vocabulary: Number of tokens.
+        vocabulary: Number of different tokens.
         ids: Id of each special token.
     """
     special = {
@@ -66,9 +72,9 @@ def model_config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
 
 
 def autocast(device: torch.device) -> torch.autocast:
-    """Return a context that computes in bfloat16.
+    """Return a context in which PyTorch computes in bfloat16.
 
-    It does nothing on a CPU without AVX-512, where bfloat16 is much slower than 32 bits.
+    The context has no effect on a CPU without AVX-512, where bfloat16 is much slower than 32 bits.
     """
     is_fast = device.type != "cpu" or "AVX512" in torch.backends.cpu.get_cpu_capability()
     return torch.autocast(device.type, torch.bfloat16, enabled=is_fast)
@@ -94,7 +100,8 @@ def patch_features(
     Returns:
         Features, (n, patches, width of the vision tower).
     """
-    tower, across = model.model.vision_model, tiles.shape[-1] // PATCH_PX
+    tower = model.model.vision_model
+    across = tiles.shape[-1] // PATCH_PX
     convolution = tower.embeddings.patch_embedding
     pixels = (
         tiles.view(-1, 3, across, PATCH_PX, across, PATCH_PX)

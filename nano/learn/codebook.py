@@ -1,9 +1,9 @@
-"""The codebook: a direction for every value of every attribute; a cell's target token is their sum.
+"""The codebook: the direction of each value that a cell can show, and the target of visual tokens.
 
 Every value of every attribute of a cell's content (a colour, a place, the word of a caption …) has
-a direction of its own in the space of tokens, orthogonal to all others. A visual token should be
-the sum of the directions of the values that its cell shows. The words for these values start as the
-same directions, so that images and text share one representation.
+a direction of its own in the token space, orthogonal to all others. A visual token should be the
+sum of the directions of the values that its cell shows. The embeddings of the words for these
+values start as the same directions, so that images and text share one representation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from architecture import WIDTH
 COMMON_INDEX = 200
 """Index in the basis of the direction that all tokens share."""
 COMMON_SHARE = 0.5
-"""Length of the shared direction in each token."""
+"""Length of the component along the shared direction in each token."""
 SHARPNESS = 10.0
 """Factor from the projection onto a direction to the score of its value."""
 
@@ -40,7 +40,7 @@ def codebook(sizes: list[int]) -> torch.Tensor:
 
 
 def target_tokens(values: torch.Tensor, sizes: list[int], directions: torch.Tensor) -> torch.Tensor:
-    """Return what the visual tokens should be, with their share of the common direction.
+    """Return the targets of visual tokens, including the component along the common direction.
 
     Args:
         values: Index of each attribute's value, (n, attributes).
@@ -58,5 +58,9 @@ def target_tokens(values: torch.Tensor, sizes: list[int], directions: torch.Tens
 def value_scores(
     tokens: torch.Tensor, sizes: list[int], directions: torch.Tensor
 ) -> list[torch.Tensor]:
-    """Return the scores of each attribute's values: (n, WIDTH) to one (n, size) each."""
+    """Return the scores of each attribute's values for tokens, (n, WIDTH).
+
+    Returns:
+        For each attribute a tensor of scores, (n, number of its values).
+    """
     return list((SHARPNESS * tokens @ directions.T).split(sizes, dim=1))

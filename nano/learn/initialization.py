@@ -1,12 +1,11 @@
-"""Initial weights of the language model: embeddings from the codebook, attention heads that look
-back.
+"""Initial weights of the language model: embeddings from the codebook, and attention heads.
 
 To say what a cell shows, the model must find the cell's marker in the view for a number in the
-reply, attend to the visual token beside the marker, and name what that shows. Small transformers
-find this late, if at all, from random weights. Here one head of the first layer attends to the
-previous token and another to the one before it, by RoPE alone; in the layers above, heads attend to
-similar tokens; and every head passes on what it attends to. All weights train further. vLLM needs
-to know nothing of it: these are weights like any others.
+reply, attend to the visual token beside the marker, and name what the token shows. From random
+weights, small transformers learn this late, if at all. Here, one head of the first layer attends to
+the previous token, and another one to the token before that, by RoPE alone. In the layers above,
+heads attend to similar tokens. Every head passes on what it attends to. All weights train further.
+They are ordinary weights, so vLLM serves the model without any change.
 """
 
 from __future__ import annotations
@@ -20,36 +19,41 @@ from codebook import COMMON_INDEX, COMMON_SHARE, basis, codebook
 from transformers import Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
 PROMPT_SHARE = 0.7
-"""Length of the prompt direction in words as a sentence has them (such as those of the search
-task). It sets them apart from the same words in a thought, where they follow a number or a sign,
-and from visual tokens."""
-OWN_SHARE, PARTS_SHARE = 0.8, 0.6
-"""Shares in the token of an object of a direction of its own, and of its colour's and shape's
-directions."""
+"""Length of the component along the prompt direction in the tokens of words that follow a blank, as
+in sentences. It sets them apart from visual tokens and from the same words in a thought, where they
+follow a number or a sign."""
+OWN_SHARE = 0.8
+"""Length of the random direction of its own in the token of an object."""
+PARTS_SHARE = 0.6
+"""Length of the directions of its colour and its shape in the token of an object."""
 LINE_START = ': "'
-"""Joins the words of a line to the cell before them. A token starts the same with and without
-it."""
+"""The characters between the number of a cell and the words of a subtitle line. A token that begins
+with them starts like the token without them."""
 
 PREVIOUS_SCALE = 0.9
-"""How sharply the first two heads attend to earlier tokens."""
+"""How sharply the first two heads of the first layer attend to earlier tokens."""
 SIMILARITY_SCALE = 1.0
-"""How strongly the other heads attend to similar tokens."""
-LOOKUP_SCALE, PROMPT_BIAS = 1.6, 0.9
-"""One head looks up the words of a thought among those of the search task. It needs a larger scale,
-or it would attend to everything, and a bias towards words of the prompt, or it would attend to the
-word itself; but not so much bias that it attends to other words of the prompt."""
+"""How strongly the heads of the other layers attend to similar tokens."""
+LOOKUP_SCALE = 1.6
+"""The same for the *lookup head*, which looks up each word of a thought among the words of the
+search task. With a smaller scale it would attend to everything."""
+PROMPT_BIAS = 0.9
+"""Bias of the lookup head towards words of the prompt. Without a bias it would attend to the word
+itself; with a larger one, to other words of the prompt."""
 LOOKUP_OUTPUT = 0.4
-"""How strongly that head writes its finding as a keyword sign. Without it, nothing rewards the head
-for a thousand steps, and the model never learns to look up the first words of a phrase."""
+"""How strongly the lookup head writes that it found the word, along the difference of the two signs
+for keywords and other words. Without this, nothing rewards the head for a thousand steps, and the
+model never learns to look up the first words of a phrase."""
 OUTPUT_SCALE = 0.1
-"""How much of what a head attends to it passes on."""
+"""Factor by which a head scales what it attends to before passing it on."""
 FASTEST, SLOWEST = 8, 6
-"""Of 64 pairs of RoPE: the pairs that tell neighbouring tokens apart, and those that cancel them,
-so that the sum is near zero everywhere but at one distance."""
+"""Of 64 pairs of RoPE: the number of fastest pairs, which tell neighbouring tokens apart, and of
+slowest pairs, which cancel them so that the sum is near zero at all distances but one."""
 DISTANCES = (1, 2)
-"""Distances to which the first heads attend: what is said of a cell follows its number, and its
-name follows that."""
+"""Distances in tokens at which the first heads attend: what is said of a cell follows its number,
+and the number follows the cell's name."""
 NOISE = 0.02
+"""Standard deviation of the random part of queries and keys."""
 
 
 def initialize(
@@ -63,9 +67,9 @@ def initialize(
 ) -> None:
     """Initialize the embeddings and the attention of the language model.
 
-    The word of a value starts as the direction of that value, an object as those of its colour and
-    shape, the marker of a cell and a count in words as the number, and the first words of a line as
-    the same words elsewhere.
+    The embedding of a value's word starts as the direction of the value, and that of an object as
+    the directions of its colour and shape. The marker of a cell and a count in words start as the
+    number, and the first words of a subtitle line as the same words elsewhere.
 
     Args:
         model: The model, whose weights change.
@@ -81,16 +85,12 @@ def initialize(
     table = model.model.text_model.embed_tokens.weight
     with torch.no_grad():
         table.copy_(F.normalize(torch.randn(table.shape, generator=generator), dim=1))
-        rows = {
-            word: row for row, word in enumerate(word for part in values for word in part) if word
-        }
+        words = [word for part in values for word in part]
+        rows = {word: row for row, word in enumerate(words) if word}
         for word, row in rows.items():
             for token, in_prompt in _single_tokens(tokenizer, word):
-                table[token] = (
-                    directions[row]
-                    + 0.3 * table[token]
-                    + in_prompt * PROMPT_SHARE * prompt_direction()
-                )
+                prompt = in_prompt * PROMPT_SHARE * prompt_direction()
+                table[token] = directions[row] + 0.3 * table[token] + prompt
         for colour, shape in objects:
             for token, in_prompt in _single_tokens(tokenizer, f"{colour} {shape}"):
                 parts = directions[rows[colour]] + directions[rows[shape]]
@@ -101,8 +101,9 @@ def initialize(
                 table[token] += PARTS_SHARE * table[tokenizer.convert_tokens_to_ids(str(number))]
         vocabulary = tokenizer.get_vocab()
         for text, token in vocabulary.items():
-            if text.startswith(LINE_START) and text.removeprefix(LINE_START) in vocabulary:
-                table[token] = table[vocabulary[text.removeprefix(LINE_START)]] + 0.3 * table[token]
+            same_words = vocabulary.get(text.removeprefix(LINE_START))
+            if text.startswith(LINE_START) and same_words is not None:
+                table[token] = table[same_words] + 0.3 * table[token]
         for cell in range(k * k):
             marker = tokenizer.convert_tokens_to_ids(f"<row_{cell // k + 1}_col_{cell % k + 1}>")
             table[marker] = table[tokenizer.convert_tokens_to_ids(str(cell))] + 0.3 * table[marker]
@@ -112,9 +113,10 @@ def initialize(
 
 
 def _single_tokens(tokenizer: PreTrainedTokenizerFast, word: str) -> Iterator[tuple[int, bool]]:
-    """Yield the tokens of a word, without and with a blank, as far as each is one token.
+    """Yield the token of a word without a blank, and that with a blank, if it is a single token.
 
-    With each comes whether it has the blank, as in sentences; in thoughts, words have none.
+    With each token comes whether it has the blank, as words in the sentences of a prompt do; in
+    thoughts, words have none.
     """
     for form in (word, f" {word}"):
         ids = tokenizer(form, add_special_tokens=False).input_ids
@@ -130,50 +132,50 @@ def initialize_attention(
     Args:
         model: The model, whose weights change.
         keyword: Id of the sign that marks a word of a thought as a keyword.
-        other_word: Id of the sign that marks it as no keyword.
+        other_word: Id of the sign that marks a word of a thought as not a keyword.
         seed: Seed of the random parts.
     """
     decoder = model.model.text_model
-    heads, size, width = (
-        decoder.config.num_attention_heads,
-        decoder.config.head_dim,
-        decoder.config.hidden_size,
-    )
+    heads = decoder.config.num_attention_heads
+    size = decoder.config.head_dim
+    width = decoder.config.hidden_size
     half, quarter = size // 2, size // 4
     generator = torch.Generator().manual_seed(seed)
     frequencies = decoder.rotary_emb.inv_freq
-    # RoPE hardly turns these, so they compare content.
+    # RoPE hardly turns these dimensions of a head, so they compare content.
     slow = [*range(quarter, half), *range(half + quarter, size)]
 
     def orthogonal(rows: int, *to: torch.Tensor) -> torch.Tensor:
+        """Draw orthonormal rows, (rows, width), that are orthogonal to some directions."""
         drawn = torch.stack([*to, *torch.randn(width - len(to), width, generator=generator)])
         return torch.linalg.qr(drawn.T)[0].T[len(to) : len(to) + rows]
 
-    lookup = (1, heads - 1)
+    lookup_layer, lookup_head = 1, heads - 1
     with torch.no_grad():
         for depth, layer in enumerate(decoder.layers):
             attention = layer.self_attn
             for head in range(heads):
                 rows = slice(head * size, (head + 1) * size)
-                queries, keys = (
-                    NOISE * torch.randn(size, width, generator=generator) for _ in range(2)
-                )
+                queries = NOISE * torch.randn(size, width, generator=generator)
+                keys = NOISE * torch.randn(size, width, generator=generator)
                 if depth == 0 and head < len(DISTANCES):
                     query, key = _attend_back(DISTANCES[head], frequencies, half)
                     queries += PREVIOUS_SCALE * torch.outer(query, common_direction())
                     keys += PREVIOUS_SCALE * torch.outer(key, common_direction())
                 elif depth > 0:
-                    # Directions that all tokens or all words of prompts share are no similarity.
+                    # Directions that all tokens or all words of prompts share say nothing about how
+                    # similar two tokens are.
                     similar = orthogonal(len(slow), common_direction(), prompt_direction())
-                    scale = LOOKUP_SCALE if (depth, head) == lookup else SIMILARITY_SCALE
+                    is_lookup = (depth, head) == (lookup_layer, lookup_head)
+                    scale = LOOKUP_SCALE if is_lookup else SIMILARITY_SCALE
                     queries[slow] = keys[slow] = scale * similar
-                attention.q_proj.weight[rows], attention.k_proj.weight[rows] = queries, keys
+                attention.q_proj.weight[rows] = queries
+                attention.k_proj.weight[rows] = keys
                 passed = orthogonal(size)
-                attention.v_proj.weight[rows], attention.o_proj.weight[:, rows] = (
-                    passed,
-                    OUTPUT_SCALE * passed.T,
-                )
-        attention, first = decoder.layers[lookup[0]].self_attn, lookup[1] * size
+                attention.v_proj.weight[rows] = passed
+                attention.o_proj.weight[:, rows] = OUTPUT_SCALE * passed.T
+        attention = decoder.layers[lookup_layer].self_attn
+        first = lookup_head * size
         attention.q_proj.weight[first + slow[0]] = PROMPT_BIAS * common_direction()
         attention.k_proj.weight[first + slow[0]] = PROMPT_BIAS * prompt_direction()
         attention.v_proj.weight[first] = prompt_direction()
@@ -183,20 +185,27 @@ def initialize_attention(
 
 
 def common_direction() -> torch.Tensor:
-    """Return the direction that all tokens share, words and visual tokens."""
+    """Return the direction that all tokens share, those of words and visual tokens."""
     return basis()[COMMON_INDEX]
 
 
 def prompt_direction() -> torch.Tensor:
-    """Return the direction that only words in sentences have."""
+    """Return the direction that only the tokens of words in sentences have."""
     return basis()[COMMON_INDEX + 1]
 
 
 def _attend_back(
     distance: int, frequencies: torch.Tensor, half: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a query and a key, (2 × half,) each, that agree best at a distance in tokens."""
-    query, key = torch.zeros(2 * half), torch.zeros(2 * half)
+    """Return a query and a key, (2 × half,) each, that agree best at a distance in tokens.
+
+    Args:
+        distance: The distance.
+        frequencies: Frequency of each pair of RoPE, in radians per token, the fastest first.
+        half: Number of pairs.
+    """
+    query = torch.zeros(2 * half)
+    key = torch.zeros(2 * half)
     fastest = ((pair, 1.0) for pair in range(FASTEST * half // 64))
     slowest = ((half - 1 - pair, -1.0) for pair in range(SLOWEST * half // 64))
     for pair, sign in (*fastest, *slowest):

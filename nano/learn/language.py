@@ -1,16 +1,17 @@
-"""The language model's forward pass over groups of examples with a shared prefix, their texts and
-images as tokens, and the losses.
+"""Tokens, forward pass and loss of the language model, for groups of examples.
 
-Examples come in groups with a common prefix. The forward pass computes the prefix once; each
-example attends to the prefix and to itself.
+The examples of a group have a common prefix and differ in the *rest*, which is the end of the
+prompt and the reply. The forward pass computes the prefix once; each rest attends to the prefix and
+to itself.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 import torch
@@ -27,20 +28,20 @@ BLOCK = 512
 """Tokens of a prefix whose attention is computed together. A block does not attend to later blocks,
 which saves half of the computation in long prefixes."""
 GRANULE = 32
-"""Lengths are padded to multiples of this. The CPU's library compiles matrix products for each
-shape; when no two groups had the same shapes, compiling took nearly as long as the products."""
+"""Lengths are padded to multiples of this. oneDNN compiles matrix products for each shape; when no
+two groups had the same shapes, compiling took nearly as long as computing the products."""
 
 
 @dataclass(frozen=True)
 class TokenizedGroup:
-    """The token ids of a prefix and of the examples that continue it.
+    """The token ids of a prefix and of the rests that continue it.
 
     Attributes:
         prefix: Token ids of the prefix.
         prefix_tiles: Label indices of each visual token in the prefix; None without labels.
-        rests: Token ids of each example after the prefix, including its reply.
-        rest_tiles: Label indices of each visual token in the rests.
-        replies: Number of tokens at the end of each rest that are the reply.
+        rests: Token ids of each rest.
+        rest_tiles: Label indices of each visual token in each rest.
+        replies: Length of the reply at the end of each rest, in tokens.
     """
 
     prefix: list[int]
@@ -58,15 +59,19 @@ class TokenizedGroup:
 def expand_images(
     text: str, images: Sequence[dict[str, Any]]
 ) -> tuple[str, list[list[int] | None]]:
-    """Replace images in a text by their tiles; return it with the labels of each visual token."""
+    """Replace each image in a text by the text that stands for its tiles.
+
+    Returns:
+        The new text, and the label indices of each of its visual tokens; None without labels.
+    """
+    pieces = text.split("<image>")
+    expanded = pieces[0]
     tiles: list[list[int] | None] = []
-    for image in images:
-        rows = -(-len(image["tiles"]) // image["columns"])
-        text = text.replace(
-            "<image>", expand_image(image["columns"], rows).replace("<image>", "<IMAGE>"), 1
-        )
-        tiles += [*image["tiles"], None]  # after its tiles, the whole image once more, scaled down
-    return text.replace("<IMAGE>", "<image>"), tiles
+    for image, piece in zip(images, pieces[1:], strict=True):
+        rows = math.ceil(len(image["tiles"]) / image["columns"])
+        expanded += expand_image(image["columns"], rows) + piece
+        tiles += [*image["tiles"], None]  # the last token is of the whole image, scaled down
+    return expanded, tiles
 
 
 def tokenize_group(
@@ -79,7 +84,7 @@ def tokenize_group(
     """Draw examples of a group and tokenize them.
 
     Args:
-        group: A group as the training data has it.
+        group: A group of the training data.
         max_examples: Most examples to take.
         tokenizer: The tokenizer.
         rng: Draws the examples; eventful ones are four times as likely as the others.
@@ -91,6 +96,7 @@ def tokenize_group(
     rest_tiles: list[list[list[int] | None]] = []
     replies: list[int] = []
     total = len(prefix)
+    # A sample without replacement with weights of 4 and 1 (Efraimidis and Spirakis).
     examples = sorted(
         group["examples"], key=lambda each: -(rng.random() ** (0.25 if is_eventful(each) else 1.0))
     )
@@ -108,7 +114,7 @@ def tokenize_group(
 
 
 def is_eventful(example: dict[str, Any]) -> bool:
-    """Tell whether the reply of an example does more than say that there is nothing."""
+    """Return whether the reply of an example says more than that there is nothing."""
     return example["step"] != "step" or "+-=-" not in example["reply"]
 
 
@@ -129,19 +135,13 @@ def simulated_tokens(
         Tokens, (tiles, WIDTH).
     """
     random_labels = [[random.randrange(size) for size in sizes] for _ in tiles]
-    labels = torch.tensor(
-        [
-            tile if tile is not None else other
-            for tile, other in zip(tiles, random_labels, strict=True)
-        ]
-    )
-    tokens = target_tokens(labels.view(-1, len(sizes)), sizes, directions)
-    unlabelled = torch.tensor([tile is None for tile in tiles])[:, None]
-    length = torch.rand(len(tiles), 1) * 1.5
-    return (
-        tokens * torch.where(unlabelled, length, 1.0)
-        + torch.randn_like(tokens) * noise * torch.rand(len(tiles), 1) * 2
-    )
+    labels = [
+        drawn if tile is None else tile for tile, drawn in zip(tiles, random_labels, strict=True)
+    ]
+    tokens = target_tokens(torch.tensor(labels).view(-1, len(sizes)), sizes, directions)
+    is_unlabelled = torch.tensor([tile is None for tile in tiles])[:, None]
+    length = torch.where(is_unlabelled, torch.rand(len(tiles), 1) * 1.5, 1.0)
+    return tokens * length + torch.randn_like(tokens) * noise * torch.rand(len(tiles), 1) * 2
 
 
 def hidden_states(
@@ -153,57 +153,63 @@ def hidden_states(
 ) -> torch.Tensor:
     """Return the last hidden states of selected tokens of the rests.
 
-    Computes the same as the language model's own forward pass over prefix and rest, for each rest,
-    but processes the prefix once and only the selected tokens in the last layer. Attention pads all
-    rests to one length. All lengths are padded to multiples of GRANULE; no token attends to the
-    padding.
+    For each rest, this computes the same as the language model's own forward pass over prefix and
+    rest. But it processes the prefix once, and the last layer only for the selected tokens.
+    Attention pads all rests to one length. All lengths are padded to multiples of GRANULE; no token
+    attends to the padding.
 
     Args:
         model: The model.
         prefix: Embeddings of the prefix, (P, D).
         rests: Embeddings of all rests, one after another, (T, D).
         lengths: Length of each rest; their sum is T.
-        wanted: Which tokens of the rests to return, (T,).
+        wanted: Whether to return each token of the rests, (T,).
 
     Returns:
-        Hidden states, (wanted, D).
+        Hidden states, (number of wanted tokens, D).
     """
     decoder = model.model.text_model
-    p, t, n = len(prefix), len(rests), int(wanted.sum())
-    heads, size = decoder.config.num_attention_heads, decoder.config.head_dim
-    layout = _layout(p, lengths, prefix.device)
-    first = layout.prefix
+    heads = decoder.config.num_attention_heads
+    size = decoder.config.head_dim
+    layout = _layout(len(prefix), lengths, prefix.device)
     cos, sin = decoder.rotary_emb(prefix, layout.positions[None].to(prefix.device))
-    x = torch.cat([F.pad(prefix, (0, 0, 0, first - p)), F.pad(rests, (0, 0, 0, padded(t) - t))])
-    unflat = F.pad(layout.slots, (0, padded(t) - t))
-    taken = F.pad(wanted.nonzero()[:, 0], (0, padded(n) - n))
+    x = torch.cat([_pad_rows(prefix), _pad_rows(rests)])
+    slots = _pad_rows(layout.slots)
+    selected = _pad_rows(wanted.nonzero()[:, 0])
+    first = layout.prefix
     later_in_prefix = torch.ones(first, first, dtype=torch.bool, device=prefix.device).triu(1)
     for layer in decoder.layers:
-        normed, attention = layer.input_layernorm(x), layer.self_attn
+        normed = layer.input_layernorm(x)
+        attention = layer.self_attn
         projections = (attention.q_proj, attention.k_proj, attention.v_proj)
         q, k, v = (
             project(normed).view(1, -1, heads, size).transpose(1, 2) for project in projections
         )
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
-        attended = _attend_rests(q[0], k[0], v[0], layout)[unflat]
+        attended = _attend_rests(q[0], k[0], v[0], layout)[slots]
         if layer is decoder.layers[-1]:
-            x, attended = x[first:][taken], attended[taken]
+            x = x[first:][selected]
+            attended = attended[selected]
         else:
-            blocks = ((begin, min(begin + BLOCK, first)) for begin in range(0, first, BLOCK))
-            of_prefix = torch.cat(
-                [_attend_prefix(q[0], k[0], v[0], later_in_prefix, *block) for block in blocks], 1
-            )
-            of_prefix = of_prefix.transpose(0, 1).reshape(first, heads * size)
+            blocks = [
+                _attend_prefix(q[0], k[0], v[0], later_in_prefix, begin, min(begin + BLOCK, first))
+                for begin in range(0, first, BLOCK)
+            ]
+            of_prefix = torch.cat(blocks, 1).transpose(0, 1).reshape(first, heads * size)
             attended = torch.cat([of_prefix, attended])
         x = x + attention.o_proj(attended)
         x = x + layer.mlp(layer.post_attention_layernorm(x))
-    return decoder.norm(x)[:n]
+    return decoder.norm(x)[: int(wanted.sum())]
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the tokens of a prefix and its rests stand in padded tensors."""
+    """Where the tokens of a prefix and of its rests stand in padded tensors.
+
+    In queries, keys and values, the padded prefix comes first, and then the rests one after another
+    with padding only at the end. For attention, each rest is padded to one length.
+    """
 
     prefix: int
     """Padded length of the prefix."""
@@ -212,27 +218,32 @@ class _Layout:
     length: int
     """Length to which attention pads all rests."""
     slots: torch.Tensor
-    """Place of each token among the padded rests, (T,)."""
+    """Index of each token of the rests among the rests padded for attention, (T,)."""
     positions: torch.Tensor
-    """Position of each token for RoPE, those of the padded prefix first."""
+    """Position of each token for RoPE: first the padded prefix, then the rests."""
     is_padding: torch.Tensor
-    """Which tokens of the padded prefix are padding, (prefix,)."""
+    """Whether each token of the padded prefix is padding, (prefix,)."""
     later_in_rest: torch.Tensor
-    """Which tokens of a padded rest come after each of its tokens, (length, length)."""
+    """Whether a token of a rest (second index) comes after another (first), (length, length)."""
 
 
 def _layout(prefix: int, lengths: Sequence[int], device: torch.device) -> _Layout:
-    first, length, t, s = padded(prefix), padded(max(lengths)), sum(lengths), len(lengths)
+    """Return the layout of a prefix of this length and of rests of these lengths."""
+    first = padded(prefix)
+    length = padded(max(lengths))
     within_rest = torch.cat([torch.arange(each) for each in lengths])
-    slots = (
-        torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest
-    ).to(device)
-    positions = torch.cat(
-        [torch.arange(first), prefix + within_rest, torch.zeros(padded(t) - t, dtype=torch.long)]
+    begins = torch.arange(len(lengths)) * length
+    slots = torch.repeat_interleave(begins, torch.tensor(lengths)) + within_rest
+    positions = torch.cat([torch.arange(first), _pad_rows(prefix + within_rest)])
+    return _Layout(
+        prefix=first,
+        rests=len(lengths),
+        length=length,
+        slots=slots.to(device),
+        positions=positions,
+        is_padding=torch.arange(first, device=device) >= prefix,
+        later_in_rest=torch.ones(length, length, dtype=torch.bool, device=device).triu(1),
     )
-    is_padding = torch.arange(first, device=device) >= prefix
-    later_in_rest = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
-    return _Layout(first, s, length, slots, positions, is_padding, later_in_rest)
 
 
 def _attend_rests(
@@ -242,44 +253,53 @@ def _attend_rests(
 
     Args:
         q: Queries of the padded prefix and the rests, (heads, tokens, size).
-        k: Their keys.
-        v: Their values.
+        k: Keys of the same tokens.
+        v: Values of the same tokens.
         layout: Where the tokens stand.
 
     Returns:
         The attention of all padded rests, (rests × length, heads × size).
     """
     heads, _, size = q.shape
-    first, s, length, t = layout.prefix, layout.rests, layout.length, len(layout.slots)
-    spread = (
-        each.new_zeros(heads, s * length, size).index_copy(
-            1, layout.slots, each[:, first : first + t]
-        )
-        for each in (q, k, v)
-    )
-    qs, ks, vs = (each.view(heads, s, length, size) for each in spread)
-    to_prefix = qs.view(heads, s * length, size) @ k[:, :first].transpose(1, 2)
-    to_prefix = to_prefix.masked_fill(layout.is_padding, -1e4).view(heads, s, length, first)
+    first, count, length = layout.prefix, layout.rests, layout.length
+
+    def by_rest(states: torch.Tensor) -> torch.Tensor:
+        """Return the states of the rests, each padded, (heads, rests, length, size)."""
+        of_rests = states[:, first : first + len(layout.slots)]
+        zeros = states.new_zeros(heads, count * length, size)
+        return zeros.index_copy(1, layout.slots, of_rests).view(heads, count, length, size)
+
+    qs, ks, vs = by_rest(q), by_rest(k), by_rest(v)
+    to_prefix = qs.view(heads, count * length, size) @ k[:, :first].transpose(1, 2)
+    to_prefix = to_prefix.masked_fill(layout.is_padding, -1e4).view(heads, count, length, first)
     to_rest = (qs @ ks.transpose(2, 3)).masked_fill(layout.later_in_rest, -1e4)
     weights = torch.cat([to_prefix, to_rest], -1).float().softmax(-1).to(v.dtype)
-    attended = weights[..., :first].reshape(heads, s * length, first) @ v[:, :first]
-    attended = attended.view(heads, s, length, size) + weights[..., first:] @ vs
-    return attended.permute(1, 2, 0, 3).reshape(s * length, heads * size)
+    attended = weights[..., :first].reshape(heads, count * length, first) @ v[:, :first]
+    attended = attended.view(heads, count, length, size) + weights[..., first:] @ vs
+    return attended.permute(1, 2, 0, 3).reshape(count * length, heads * size)
 
 
 def _attend_prefix(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, later: torch.Tensor, begin: int, end: int
 ) -> torch.Tensor:
-    """Return the attention of the prefix's tokens from `begin` to `end`, (heads, block, size)."""
-    scores = (q[:, begin:end] @ k[:, :end].transpose(1, 2)).masked_fill(
-        later[begin:end, :end], -1e4
-    )
+    """Return the attention of the prefix's tokens from `begin` to `end`, (heads, block, size).
+
+    `later` tells whether a token of the prefix (second index) comes after another (first).
+    """
+    scores = q[:, begin:end] @ k[:, :end].transpose(1, 2)
+    scores = scores.masked_fill(later[begin:end, :end], -1e4)
     return scores.float().softmax(-1).to(v.dtype) @ v[:, :end]
 
 
 def padded(length: int) -> int:
     """Return the smallest multiple of GRANULE that is not less than a length."""
-    return -(-length // GRANULE) * GRANULE
+    return math.ceil(length / GRANULE) * GRANULE
+
+
+def _pad_rows(rows: torch.Tensor) -> torch.Tensor:
+    """Return a tensor padded with zeros to a multiple of GRANULE along its first dimension."""
+    missing = padded(len(rows)) - len(rows)
+    return F.pad(rows, (0, 0) * (rows.ndim - 1) + (0, missing))
 
 
 def token_losses(
@@ -301,8 +321,8 @@ def token_losses(
         noise: Mean standard deviation of the noise in visual tokens.
 
     Returns:
-        For each token of the replies: its cross-entropy in nats, whether the model predicts it, its
-        id.
+        For each token of the replies: its cross-entropy in nats, whether the model predicts the
+        token, and the token's id.
     """
     embed = model.model.text_model.embed_tokens
     device = embed.weight.device
@@ -317,18 +337,17 @@ def token_losses(
 
     prefix = embedded(group.prefix, group.prefix_tiles)
     rests = embedded([*chain(*group.rests)], [*chain(*group.rest_tiles)])
-    lengths, ends = [len(rest) for rest in group.rests], list(accumulate(map(len, group.rests)))
-    targets = torch.tensor(
-        [token for rest, n in zip(group.rests, group.replies, strict=True) for token in rest[-n:]]
-    )
+    reply_tokens: list[int] = []
     wanted = torch.zeros(len(rests), dtype=torch.bool)
-    for end, reply in zip(ends, group.replies, strict=True):
+    end = 0
+    for rest, reply in zip(group.rests, group.replies, strict=True):
+        reply_tokens += rest[-reply:]
+        end += len(rest)
         wanted[end - reply - 1 : end - 1] = True  # the state of each token predicts the next one
-    targets, wanted = targets.to(device), wanted.to(device)
+    targets = torch.tensor(reply_tokens, device=device)
+    lengths = [len(rest) for rest in group.rests]
     with autocast(device):
-        states = hidden_states(model, prefix, rests, lengths, wanted)
-        scores = model.lm_head(F.pad(states, (0, 0, 0, padded(len(targets)) - len(targets))))[
-            : len(targets)
-        ]
+        states = hidden_states(model, prefix, rests, lengths, wanted.to(device))
+        scores = model.lm_head(_pad_rows(states))[: len(targets)]
     loss = F.cross_entropy(scores.float(), targets, reduction="none")
     return loss, scores.argmax(-1) == targets, targets

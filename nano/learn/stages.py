@@ -1,4 +1,4 @@
-"""The two training loops and their held-out evaluations: `train_vision`, then `train_language`.
+"""The two stages of the training: `train_vision` ("eyes") and then `train_language` ("mind").
 
 Each ends with an evaluation on held-out data.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -27,11 +28,11 @@ from transformers import Idefics3ForConditionalGeneration, LlamaModel, PreTraine
 VISION_STEPS, LANGUAGE_STEPS = 3400, 3250
 """Steps of the full recipe."""
 FINISH = 250 / LANGUAGE_STEPS
-"""Share of the language model's stage, at its end, that starts again at a quarter of the learning
-rate and repeats what came last."""
+"""Share of the language model's stage that is the finish, at its end: the learning rate rises again
+to a quarter of its peak, and the mixture of examples changes (`curriculum`)."""
 CROP_STAGE = 0.4
-"""Share of the vision tower's stage that trains on crops around objects. From whole cells alone,
-shapes stayed at chance for half of the stage (nano/trials.md)."""
+"""Share of the vision stage, at its beginning, that trains on crops around objects. From whole
+cells alone, shapes stayed at chance for half of the stage (nano/trials.md)."""
 MUON_RATE = 2.5
 """Learning rate of Muon as a multiple of AdamW's."""
 REPORT_STEPS = 10
@@ -40,6 +41,7 @@ HELD_OUT_STEPS = 500
 """Steps from one evaluation of the language model on held-out groups to the next."""
 
 Gradients = tuple[Sequence[torch.Tensor | None], float, float]
+"""The gradient of each weight, the mean loss, and the share of tokens predicted correctly."""
 
 
 def set_rate(
@@ -47,7 +49,13 @@ def set_rate(
 ) -> None:
     """Set the learning rate of a step: a short warm-up, a long plateau, a linear decay.
 
-    The plateau is long because the model finds what it has to find late.
+    The plateau is long because the model acquires its main skills late.
+
+    Args:
+        optimizer: The optimizer; a group of weights may take a multiple of the rate, its `share`.
+        peak: Learning rate of the plateau.
+        step: Number of steps taken so far.
+        steps: Number of steps over which the schedule extends.
     """
     decay_steps = 0.3 * steps
     rate = max(0.02, min(1.0, (step + 1) / min(100, decay_steps), (steps - step) / decay_steps))
@@ -74,11 +82,12 @@ def train_vision(
     held_out = min(3000, len(data.frames) // 10)
     trainer = vision.VisionTrainer(model, data.sizes)
     step, write_checkpoint = resume("eyes", out, trainer, trainer.optimizer)
-    taken = data.frames[held_out:], data.labels[held_out:], data.boxes[held_out:]
-    crops = vision.crop_batches(*taken, vision.BATCH * vision.CROPS_PER_TILE, seed=step)
-    tiles = vision.tile_batches(*taken, vision.BATCH, seed=step)
+    frames = data.frames[held_out:], data.labels[held_out:], data.boxes[held_out:]
+    crops = vision.crop_batches(*frames, vision.BATCH * vision.CROPS_PER_TILE, seed=step)
+    tiles = vision.tile_batches(*frames, vision.BATCH, seed=step)
     curve = LearningCurve(out / "eyes.csv", step, vision.MEASURES)
-    began, written = time.monotonic(), time.monotonic()
+    began_s = time.monotonic()
+    written_s = began_s
     while step < steps:
         set_rate(trainer.optimizer, vision.PEAK_RATE, step, steps)
         if step < CROP_STAGE * steps:
@@ -88,14 +97,12 @@ def train_vision(
         step += 1
         if step % REPORT_STEPS == 0 or step == steps:
             curve.append(step, loss, **accuracy)
+            spent_s = time.monotonic() - began_s
             shares = " ".join(f"{name} {share:.3f}" for name, share in accuracy.items())
-            print(
-                f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {shares}",
-                flush=True,
-            )
-        if step == steps or time.monotonic() - written > checkpoint_s:
+            print(f"eyes {step}/{steps} {spent_s:.0f} s loss {loss:.3f} {shares}", flush=True)
+        if step == steps or time.monotonic() - written_s > checkpoint_s:
             write_checkpoint(step)
-            written = time.monotonic()
+            written_s = time.monotonic()
     print("held-out frames:", json.dumps(evaluate_vision(model, data, held_out)), flush=True)
 
 
@@ -103,17 +110,22 @@ def train_vision(
 def evaluate_vision(
     model: Idefics3ForConditionalGeneration, data: TrainingData, held_out: int
 ) -> dict[str, float]:
-    """Return the accuracy on the held-out frames, and the squared error of visual tokens."""
-    directions, right, errors = codebook(data.sizes), [], []
+    """Return measures on the first `held_out` frames.
+
+    They are the share correct of each attribute, of words where there is one, and of all attributes
+    at once; and the mean squared error of visual tokens.
+    """
+    directions = codebook(data.sizes)
+    right = []
+    errors = []
     for first in range(0, held_out, 500):
         chosen = slice(first, min(first + 500, held_out))
         tiles = vision.letterbox(data.frames[chosen]).to(model.device)
         truth = torch.from_numpy(data.labels[chosen]).long()
         tokens = visual_tokens(model, tiles).float().cpu()
         scores = value_scores(tokens, data.sizes, directions)
-        right.append(
-            torch.stack([score.argmax(1) == truth[:, part] for part, score in enumerate(scores)], 1)
-        )
+        right_by_attribute = [score.argmax(1) == truth[:, i] for i, score in enumerate(scores)]
+        right.append(torch.stack(right_by_attribute, 1))
         errors.append((tokens - target_tokens(truth, data.sizes, directions)).pow(2).sum(1))
     shares = torch.cat(right).float()
     accuracy = {
@@ -131,17 +143,15 @@ def evaluate_vision(
 
 def language_optimizer(decoder: LlamaModel) -> CombinedOptimizer:
     """Return the optimizer: Muon for matrices, AdamW for embeddings and all other weights."""
-    table, weights = decoder.embed_tokens.weight, list(decoder.parameters())
+    table = decoder.embed_tokens.weight
+    weights = list(decoder.parameters())
     matrices = [weight for weight in weights if weight.ndim > 1 and weight is not table]
     others = [weight for weight in weights if weight.ndim < 2 or weight is table]
-    return CombinedOptimizer(
-        Muon(
-            [{"params": matrices, "share": MUON_RATE}],
-            lr=language.PEAK_RATE,
-            decay=0.05 / MUON_RATE,
-        ),
-        torch.optim.AdamW(others, lr=language.PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.0),
+    muon = Muon(
+        [{"params": matrices, "share": MUON_RATE}], lr=language.PEAK_RATE, decay=0.05 / MUON_RATE
     )
+    adamw = torch.optim.AdamW(others, lr=language.PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.0)
+    return CombinedOptimizer(muon, adamw)
 
 
 def train_language(
@@ -163,13 +173,15 @@ def train_language(
         out: Folder for the checkpoint and the learning curve.
         steps: Steps of the stage.
         checkpoint_s: Seconds from one checkpoint to the next.
-        groups_per_step: Groups of examples in one step.
+        groups_per_step: Number of groups of examples in one step.
     """
     decoder = model.model.text_model
-    weights, optimizer = list(decoder.parameters()), language_optimizer(decoder)
+    weights = list(decoder.parameters())
+    optimizer = language_optimizer(decoder)
     step, write_checkpoint = resume("mind", out, decoder, optimizer)
     rng = _seed(step)
-    image_token, directions = tokenizer.convert_tokens_to_ids("<image>"), codebook(data.sizes)
+    image_token = tokenizer.convert_tokens_to_ids("<image>")
+    directions = codebook(data.sizes)
     gradients = partial(
         _gradients, model, weights, image_token, data.sizes, directions, groups_per_step
     )
@@ -179,17 +191,19 @@ def train_language(
         min(threads, groups_per_step), initializer=lambda: torch.set_num_threads(1)
     )
     curve = LearningCurve(out / "mind.csv", step, ["right"])
-    began, written = time.monotonic(), time.monotonic()
-    recent, tokens = list[tuple[float, float]](), 0
+    began_s = time.monotonic()
+    written_s = began_s
+    recent: list[tuple[float, float]] = []  # loss and share right since the last report
+    tokens = 0
     finish = steps - round(FINISH * steps)
     while step < steps:
         if step == finish:
-            rng = _seed(step)  # as a run that resumes here
+            rng = _seed(step)  # as in a run that resumes at this step
         set_rate(optimizer, language.PEAK_RATE, step, finish if step < finish else steps)
         progress: Progress = "finish" if step >= finish else step / finish
         groups = _sample_groups(data, rng, progress, tokenizer, groups_per_step)
         results = list(pool.map(gradients, groups))
-        _add_gradients(weights, [found for found, _, _ in results])
+        _add_gradients(weights, [group_gradients for group_gradients, _, _ in results])
         tokens += sum(group.tokens for group in groups)
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
@@ -199,16 +213,13 @@ def train_language(
             loss, right = (sum(each) / len(recent) for each in zip(*recent, strict=True))
             recent.clear()
             curve.append(step, loss, right=right)
-            _print_progress(f"mind {step}/{steps}", loss, right, time.monotonic() - began, tokens)
+            _print_progress(f"mind {step}/{steps}", loss, right, time.monotonic() - began_s, tokens)
         if step % HELD_OUT_STEPS == 0 or step == steps:
-            print(
-                "held-out groups:",
-                json.dumps(evaluate_language(model, tokenizer, data)),
-                flush=True,
-            )
-        if step == steps or time.monotonic() - written > checkpoint_s:
+            measures = evaluate_language(model, tokenizer, data)
+            print("held-out groups:", json.dumps(measures), flush=True)
+        if step == steps or time.monotonic() - written_s > checkpoint_s:
             write_checkpoint(step)
-            written = time.monotonic()
+            written_s = time.monotonic()
 
 
 def _add_gradients(
@@ -216,12 +227,12 @@ def _add_gradients(
 ) -> None:
     """Set the gradient of each weight to the sum over all groups."""
     for weight, *gradients in zip(weights, *by_group, strict=True):
-        weight.grad = torch.stack([gradient for gradient in gradients if gradient is not None]).sum(
-            0
-        )
+        present = [gradient for gradient in gradients if gradient is not None]
+        weight.grad = torch.stack(present).sum(0)
 
 
 def _print_progress(step: str, loss: float, right: float, spent_s: float, tokens: int) -> None:
+    """Print a line about the steps since the last report, and the tokens per second so far."""
     measures = f"loss {loss:.4f} right {right:.4f} {tokens / spent_s:.0f} tokens/s"
     print(f"{step} {spent_s:.0f} s {measures}", flush=True)
 
@@ -240,7 +251,10 @@ def _sample_groups(
     tokenizer: PreTrainedTokenizerFast,
     count: int,
 ) -> list[language.TokenizedGroup]:
-    """Draw groups, the longest first, so that no thread starts a long one at the end of a step."""
+    """Draw groups and tokenize them.
+
+    The longest come first, so that no thread starts a long group at the end of a step.
+    """
     groups = [
         language.tokenize_group(*sample_group(data, rng, progress), tokenizer, rng)
         for _ in range(count)
@@ -260,8 +274,8 @@ def _gradients(
 ) -> Gradients:
     """Return a group's part of the gradients, its mean loss, and its share of correct tokens."""
     loss, right, _ = language.token_losses(model, group, image_token, sizes, directions)
-    found = torch.autograd.grad(loss.mean() / groups_per_step, weights, allow_unused=True)
-    return found, float(loss.detach().mean()), float(right.float().mean())
+    gradients = torch.autograd.grad(loss.mean() / groups_per_step, weights, allow_unused=True)
+    return gradients, float(loss.detach().mean()), float(right.float().mean())
 
 
 @torch.no_grad()
@@ -270,35 +284,37 @@ def evaluate_language(
 ) -> dict[str, tuple[int, float, float]]:
     """Compare predictions on held-out groups with the teacher's replies, token by token.
 
-    Each prediction gets the teacher's tokens before it.
+    Each prediction is made from the teacher's tokens before it, not from the model's own.
 
     Returns:
-        For each kind of call: the number of examples and the shares of whole replies and of tokens
+        For each kind of call: the number of examples, and the shares of whole replies and of tokens
         that are correct. For each sign of a thought: the number of tokens, zero, and the share that
         is correct.
     """
-    rng, image_token = random.Random(0), tokenizer.convert_tokens_to_ids("<image>")
+    rng = random.Random(0)
+    image_token = tokenizer.convert_tokens_to_ids("<image>")
     directions = codebook(data.sizes)
-    sums: dict[str, list[float]] = {}
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=^"}
-    for row in data.held_out:
-        for example in row["examples"][:5]:
-            group = language.tokenize_group(
-                {**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT
+    sums: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    for group in data.held_out:
+        for example in group["examples"][:5]:
+            tokens = language.tokenize_group(
+                {**group, "examples": [example]}, 1, tokenizer, rng, CONTEXT
             )
             _, right, targets = language.token_losses(
-                model, group, image_token, data.sizes, directions
+                model, tokens, image_token, data.sizes, directions
             )
-            entry = sums.setdefault(example["step"], [0, 0.0, 0.0])
-            entry[0] += 1
-            entry[1] += float(right.all())
-            entry[2] += float(right.float().mean())
+            of_call = sums[example["step"]]
+            of_call[0] += 1
+            of_call[1] += float(right.all())
+            of_call[2] += float(right.float().mean())
             for sign, token in signs.items():
-                if (is_sign := targets == token).any():
-                    entry = sums.setdefault(f"{sign} in {example['step']}", [0, 0.0, 0.0])
-                    entry[0] += int(is_sign.sum())
-                    entry[2] += float(right[is_sign].sum())
+                is_sign = targets == token
+                if is_sign.any():
+                    of_sign = sums[f"{sign} in {example['step']}"]
+                    of_sign[0] += int(is_sign.sum())
+                    of_sign[2] += float(right[is_sign].sum())
     return {
-        name: (int(n), round(whole / n, 3), round(each / n, 3))
-        for name, (n, whole, each) in sums.items()
+        name: (int(count), round(whole / count, 3), round(part / count, 3))
+        for name, (count, whole, part) in sums.items()
     }

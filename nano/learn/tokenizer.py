@@ -1,10 +1,10 @@
-"""Trains the tokenizer, makes image markers, and writes the processor's configuration.
+"""Trains the tokenizer, writes the markers of images, and configures the image processor.
 
-A piece of text that recurs unchanged (a sentence, a piece of JSON) is one token, found by counting.
-Varying words have tokens of their own; bytes cover any other text. An object such as "red circle"
-is one token, and so is the label of an item of evidence such as "[A]": the model finds things by
-the token before them, which would otherwise be only the last of several. Numbers are split into
-pairs of digits, so that a cell is always one token.
+A fragment of text that recurs unchanged (a sentence, a piece of JSON) is one token; fragments are
+found by counting. Varying words have tokens of their own, and bytes cover any other text. An object
+such as "red circle" is one token, and so is the label of an item of evidence such as "[A]": the
+model finds what follows a text by the last token of that text, which should be the whole text.
+Numbers are split into pairs of digits, so that the number of a cell is always one token.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from transformers import PreTrainedTokenizerFast
 
 SPECIAL = ["<pad>", "<bos>", "<end>", "<image>", "<fake_token_around_image>", "<global-img>"]
 ROLES = ["<|system|>", "<|user|>", "<|assistant|>"]
-MAX_FRAGMENTS, BPE_TOKENS = 512, 1536
-"""Most tokens for recurring fragments, and the number of tokens for all other text."""
+MAX_FRAGMENTS = 512
+"""Most tokens for recurring fragments."""
+BPE_TOKENS = 1536
+"""Number of tokens for all other text, found by byte-pair encoding."""
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] is string "
     "%}{{ message['content'] }}{% else %}{% for part in message['content'] %}{% if not loop.first "
@@ -50,7 +52,7 @@ def expand_image(columns: int, rows: int) -> str:
 def frequent_fragments(
     texts: Iterable[str], varying: Iterable[str], most: int = MAX_FRAGMENTS
 ) -> list[str]:
-    """Return the fragments of text that recur unchanged, those that cover most text first.
+    """Return the fragments of text that recur unchanged, those that cover the most text first.
 
     Args:
         texts: Prompts and replies.
@@ -65,14 +67,11 @@ def frequent_fragments(
     seen = 0
     for text in texts:
         seen += 1
-        # A blank belongs to the word after it, which then is the same token in every sentence.
+        # Trailing blanks belong to the word that follows, so that it has the same token everywhere.
         counts.update({piece.rstrip(" ") for piece in cut.split(text)})
-    frequent = {
-        piece: count
-        for piece, count in counts.items()
-        if len(piece) >= 4 and count >= max(3, seen // 2000)
-    }
-    return sorted(frequent, key=lambda piece: -frequent[piece] * len(piece))[:most]
+    least = max(3, seen // 2000)
+    frequent = [piece for piece in counts if len(piece) >= 4 and counts[piece] >= least]
+    return sorted(frequent, key=lambda piece: -counts[piece] * len(piece))[:most]
 
 
 def train_tokenizer(
@@ -86,7 +85,7 @@ def train_tokenizer(
         varying: Words that vary within sentences.
         objects: Objects, such as "red circle".
         k: A grid has k×k cells.
-        context: Longest prompt in tokens.
+        context: Longest prompt with its reply, in tokens.
     """
     fixed = frequent_fragments(texts, [*varying, *objects])
     tokenizer = Tokenizer(models.BPE())
@@ -108,9 +107,8 @@ def train_tokenizer(
     pieces = re.compile("|".join(sorted(map(re.escape, fixed), key=len, reverse=True)))
     numbers = [f" {n} {n:02d}" for n in range(100)] * 50
     rest = [part for text in texts for part in pieces.split(text)]
-    tokenizer.train_from_iterator(
-        [*rest, *numbers, *(f"{w} {w} " for w in varying), *varying * 50], trainer
-    )
+    words = [f"{word} {word} " for word in varying]
+    tokenizer.train_from_iterator([*rest, *numbers, *words, *varying * 50], trainer)
     tokenizer.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in fixed])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -132,8 +130,8 @@ def write_processor_config(folder: Path, image_px: int, tile_px: int, tokens: in
 
     Args:
         folder: Folder to write to.
-        image_px: Longest side to which images are scaled.
-        tile_px: Side of the tiles into which larger images are split.
+        image_px: Longest side in pixels to which images are scaled.
+        tile_px: Side in pixels of the tiles into which larger images are split.
         tokens: Visual tokens per tile.
     """
     images = {

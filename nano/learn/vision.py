@@ -1,4 +1,8 @@
-"""Batches, augmentation and loss of the vision part: a cell or a crop becomes its visual token."""
+"""Batches, augmentation and losses of the vision part, the vision tower and the connector.
+
+The vision part learns to turn a whole cell (a *tile*) into its visual token. At first, the tower
+alone trains on *crops*, which are small squares of a cell around the object.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +17,24 @@ from codebook import codebook, target_tokens, value_scores
 from transformers import Idefics3ForConditionalGeneration
 
 MEASURES = ("place", "light", "colour", "shape", "word", "patches")
-"""Columns of the learning curves: the share of each attribute, and of patches, that is predicted
-correctly."""
-BATCH, PEAK_RATE = 128, 1e-3
+"""Columns of the learning curves: the share of each attribute that is predicted correctly, and the
+share of patches whose shape is."""
+BATCH = 128
+"""Tiles in one step."""
+PEAK_RATE = 1e-3
+"""Highest learning rate."""
 CONNECTOR_RATE = 0.1
 """Learning rate of the connector as a share of the tower's. The connector sums thousands of
-numbers: at the full rate, visual tokens were a hundred times too long within ten steps, and the
-tower's progress was lost."""
+numbers: at the full rate, visual tokens became a hundred times too long within ten steps, and the
+tower lost what it had learned."""
 CROPS_PER_TILE = 3
-"""Crops that train in the time of one whole tile."""
+"""Crops in one step for each tile in one step; a step of either kind then takes as long."""
 CROP_PATCHES = 4
 """Side of a crop in patches."""
 GREY = 128
 """Grey level around a frame in its cell."""
 NUMBER_GROUND = (24, 28, 36)
-"""Colour of the rectangle that carries a cell's number."""
+"""Colour of the rectangle behind a cell's number."""
 
 
 def to_pixels(tiles: np.ndarray) -> torch.Tensor:
@@ -82,18 +89,18 @@ def tile_batches(
     centres = (np.arange(CELL_PX // PATCH_PX) + 0.5) * PATCH_PX
     while True:
         chosen = np.sort(rng.integers(0, len(frames), size))
-        tiles, truth = (
-            letterbox(frames[chosen], rng),
-            torch.from_numpy(labels[chosen].astype(np.int64)),
-        )
+        tiles = letterbox(frames[chosen], rng)
+        truth = torch.from_numpy(labels[chosen].astype(np.int64))
         x, y, diameter = boxes[chosen].T[:, :, None]
         reach = diameter / 2 + PATCH_PX / 4
-        in_columns, in_rows = np.abs(centres - x) < reach, np.abs(centres - y) < reach
-        covered = torch.from_numpy(
-            in_rows[:, :, None] & in_columns[:, None, :] & (diameter > 0)[:, :, None]
-        ).flatten(1)
+        in_columns = np.abs(centres - x) < reach
+        in_rows = np.abs(centres - y) < reach
+        in_square = in_rows[:, :, None] & in_columns[:, None, :]
+        covered = torch.from_numpy(in_square & (diameter > 0)[:, :, None]).flatten(1)
         black = torch.from_numpy(rng.random(size) < 0.02)
-        tiles[black], truth[black], covered[black] = -1.0, 0, False
+        tiles[black] = -1.0
+        truth[black] = 0
+        covered[black] = False
         yield tiles, truth, covered
 
 
@@ -102,34 +109,43 @@ def crop_batches(
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
     """Yield batches of squares of CROP_PATCHES × CROP_PATCHES patches around objects, without end.
 
-    The arguments are those of `tile_batches`.
+    A tile without an object gives a random square. The arguments are those of `tile_batches`, with
+    `size` crops per batch.
 
     Yields:
         Crops, the labels of their tiles, the position of each patch in the whole tile, and whether
-        the object covers each patch; the last two (size, patches of a crop).
+        the object covers each patch; the last two have the shape (size, patches of a crop).
     """
-    rng, across = np.random.default_rng(seed), CELL_PX // PATCH_PX
-    top, centres = (CELL_PX - frames.shape[1]) // 2, (np.arange(CROP_PATCHES) + 0.5) * PATCH_PX
+    rng = np.random.default_rng(seed)
+    across = CELL_PX // PATCH_PX
+    side = CROP_PATCHES * PATCH_PX
+    top = (CELL_PX - frames.shape[1]) // 2
+    centres = (np.arange(CROP_PATCHES) + 0.5) * PATCH_PX
     inner = np.arange(CROP_PATCHES)
     while True:
         chosen = np.sort(rng.integers(0, len(frames), size))
         box = boxes[chosen]
-        corner = np.where(
-            box[:, 2:] > 0,
-            np.round(box[:, :2] / PATCH_PX - CROP_PATCHES / 2 + rng.uniform(-0.9, 0.9, (size, 2))),
-            rng.integers(0, across - CROP_PATCHES + 1, (size, 2)),
-        )
+        # The first patch (column, row) of each crop: the object stands near the middle of the crop.
+        shift = rng.uniform(-0.9, 0.9, (size, 2))
+        around_object = np.round(box[:, :2] / PATCH_PX - CROP_PATCHES / 2 + shift)
+        anywhere = rng.integers(0, across - CROP_PATCHES + 1, (size, 2))
+        corner = np.where(box[:, 2:] > 0, around_object, anywhere)
         corner = corner.clip(0, across - CROP_PATCHES).astype(int)
-        tiles = np.full((size, CROP_PATCHES * PATCH_PX, CROP_PATCHES * PATCH_PX, 3), GREY, np.uint8)
-        for tile, frame, (x, y) in zip(tiles, frames[chosen], corner * PATCH_PX, strict=True):
-            first, last = max(y - top, 0), min(y - top + len(tile), len(frame))
+        corner_px = corner * PATCH_PX
+        tiles = np.full((size, side, side, 3), GREY, np.uint8)
+        for tile, frame, (x, y) in zip(tiles, frames[chosen], corner_px, strict=True):
+            # Rows of the frame that the crop shows; grey lies above and below the frame.
+            first = max(y - top, 0)
+            last = min(y - top + side, len(frame))
             if last > first:
-                tile[first + top - y : last + top - y] = frame[first:last, x : x + len(tile)]
-        x, y, diameter = (box - np.pad(corner * PATCH_PX, ((0, 0), (0, 1)))).T[:, :, None]
+                tile[first + top - y : last + top - y] = frame[first:last, x : x + side]
+        x, y, diameter = (box - np.pad(corner_px, ((0, 0), (0, 1)))).T[:, :, None]
         reach = diameter / 2
-        in_rows, in_columns = np.abs(centres - y) < reach, np.abs(centres - x) < reach
+        in_rows = np.abs(centres - y) < reach
+        in_columns = np.abs(centres - x) < reach
         covered = torch.from_numpy(in_rows[:, :, None] & in_columns[:, None, :]).flatten(1)
-        rows, columns = corner[:, 1:] + inner, corner[:, :1] + inner
+        rows = corner[:, 1:] + inner
+        columns = corner[:, :1] + inner
         positions = torch.from_numpy(rows[:, :, None] * across + columns[:, None, :]).flatten(1)
         yield (
             to_pixels(tiles),
@@ -142,22 +158,24 @@ def crop_batches(
 def sinusoidal_positions(count: int, width: int) -> torch.Tensor:
     """Return sines and cosines of the positions of a square of patches, (count, width).
 
-    Nearby patches have similar embeddings from the start.
+    With these as initial position embeddings, nearby patches have similar embeddings.
     """
-    side, quarter = math.isqrt(count), width // 4
+    side = math.isqrt(count)
+    quarter = width // 4
     frequencies = torch.exp(torch.arange(quarter) * -(math.log(100.0) / quarter)) * 1.5
     angles = torch.arange(side)[:, None] * frequencies
     along = torch.cat([angles.sin(), angles.cos()], 1)
-    down, across = along[:, None].expand(-1, side, -1), along[None].expand(side, -1, -1)
+    down = along[:, None].expand(-1, side, -1)
+    across = along[None].expand(side, -1, -1)
     return torch.cat([down, across], 2).reshape(count, width)
 
 
 class VisionTrainer(torch.nn.Module):
     """Trains the tower and the connector, with two auxiliary heads.
 
-    Beside the whole cell, each patch predicts the colour and the shape of the object that covers
-    it. Without this loss, shapes stayed at chance, because nothing says which patches belong
-    together.
+    The first head predicts from each patch the colour and the shape of the object that covers the
+    patch. Without its loss, shapes stayed at chance, because nothing says which patches belong
+    together. The second head predicts the attributes of a crop from the mean of its patches.
 
     The names of the submodules (`tower`, `connector`, `parts`, `pooled`) are keys of checkpoints.
 
@@ -170,19 +188,21 @@ class VisionTrainer(torch.nn.Module):
     """
 
     def __init__(self, model: Idefics3ForConditionalGeneration, sizes: list[int]) -> None:
+        """Prepare the training of a model whose attributes have these numbers of values."""
         super().__init__()
-        self.tower, self.connector = model.model.vision_model, model.model.connector
+        self.tower = model.model.vision_model
+        self.connector = model.model.connector
         width = model.config.vision_config.hidden_size
         self.parts = torch.nn.Linear(width, sizes[2] + sizes[3])
         self.pooled = torch.nn.Linear(width, sum(sizes[:4]))
-        # In a list, so that the whole model does not become a submodule.
-        self.sizes, self.directions, self._model = sizes, codebook(sizes).to(model.device), [model]
+        self.sizes = sizes
+        self.directions = codebook(sizes).to(model.device)
+        self._model = [model]  # in a list, so that the whole model does not become a submodule
         # In bfloat16 on a CPU, the gradient of PyTorch's own attention is slow.
         self.tower.config._attn_implementation = "eager"
         with torch.no_grad():
-            self.connector.modality_projection.proj.weight *= (
-                0.05  # otherwise the first tokens are far too long
-            )
+            # Without this factor, the first visual tokens would be far too long.
+            self.connector.modality_projection.proj.weight *= 0.05
             positions = self.tower.embeddings.position_embedding.weight
             positions.copy_(0.5 * sinusoidal_positions(*positions.shape))
         full_rate = [
@@ -203,7 +223,9 @@ class VisionTrainer(torch.nn.Module):
         positions: torch.Tensor,
         covered: torch.Tensor,
     ) -> tuple[float, dict[str, float]]:
-        """Take one step on crops: each patch, and the mean of all, predict what the crop shows.
+        """Take one step on crops, whose patches and their mean predict what the crop shows.
+
+        The arguments are what `crop_batches` yields.
 
         Returns:
             The loss, and the share of each attribute and of the patches that is predicted
@@ -225,7 +247,9 @@ class VisionTrainer(torch.nn.Module):
     def train_on_tiles(
         self, tiles: torch.Tensor, truth: torch.Tensor, covered: torch.Tensor
     ) -> tuple[float, dict[str, float]]:
-        """Take one step on whole tiles.
+        """Take one step on whole tiles, from which the visual tokens and the patches are predicted.
+
+        The arguments are what `tile_batches` yields.
 
         Returns:
             The loss, and the share of each attribute and of the patches that is predicted
@@ -236,12 +260,13 @@ class VisionTrainer(torch.nn.Module):
         )
         with autocast(tiles.device):
             patches = patch_features(self._model[0], tiles)
-            tokens, local = self.connector(patches).squeeze(1), self.parts(patches)
-        tokens, local = tokens.float(), local.float()
+            tokens = self.connector(patches).squeeze(1)
+            local = self.parts(patches)
+        tokens = tokens.float()
+        local = local.float()
         scores = value_scores(tokens, self.sizes, self.directions)
-        loss = (
-            2.0 * (tokens - target_tokens(truth, self.sizes, self.directions)).pow(2).sum(1).mean()
-        )
+        targets = target_tokens(truth, self.sizes, self.directions)
+        loss = 2.0 * (tokens - targets).pow(2).sum(1).mean()
         for attribute, score in enumerate(scores):
             loss = loss + F.cross_entropy(score, truth[:, attribute])
         self._update(loss + self._patch_loss(local, truth, covered))
@@ -254,23 +279,26 @@ class VisionTrainer(torch.nn.Module):
         truth: torch.Tensor,
         covered: torch.Tensor,
     ) -> dict[str, float]:
-        """Return the accuracy of each attribute, and of the shapes in covered patches."""
+        """Return the share right of each attribute in `scores`, and of the shapes of patches.
+
+        Only patches that an object covers count.
+        """
+        accuracy: dict[str, float] = {}
         with torch.no_grad():
+            for attribute, score in enumerate(scores):
+                right = score.argmax(1) == truth[:, attribute]
+                accuracy[MEASURES[attribute]] = float(right.float().mean())
             shapes = local[..., self.sizes[2] :].argmax(2) == truth[:, 3, None]
-            right = [
-                (score.argmax(1) == truth[:, number]).float().mean()
-                for number, score in enumerate(scores)
-            ]
-        shares = zip(MEASURES, right, strict=False)
-        return {
-            **{name: float(share) for name, share in shares},
-            "patches": float(shapes[covered].float().mean()),
-        }
+            accuracy["patches"] = float(shapes[covered].float().mean())
+        return accuracy
 
     def _patch_loss(
         self, local: torch.Tensor, truth: torch.Tensor, covered: torch.Tensor
     ) -> torch.Tensor:
-        """Return the loss of colour and shape per patch; covered patches count once more."""
+        """Return the loss of colour and shape per patch.
+
+        The loss is the mean over all patches plus the mean over those that an object covers.
+        """
         loss = torch.zeros((), device=local.device)
         for attribute, score in zip((2, 3), local.split(self.sizes[2:4], dim=2), strict=True):
             target = (truth[:, attribute, None] * covered).flatten()
@@ -279,6 +307,7 @@ class VisionTrainer(torch.nn.Module):
         return loss
 
     def _update(self, loss: torch.Tensor) -> None:
+        """Take one step of the optimizer against a loss."""
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)

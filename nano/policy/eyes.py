@@ -1,6 +1,7 @@
 """`Eyes`: nano's shipped vision tower and connector, which tell what each cell shows.
 
-It computes what Idefics3 computes for one tile, from the weights alone: transformers is not needed.
+The class computes what Idefics3 computes for one tile, from the files of the weights alone, so
+transformers is not needed.
 """
 
 from __future__ import annotations
@@ -18,16 +19,25 @@ from PIL import Image
 from atlasworld.nano.model import WEIGHTS
 from nano.teacher.labels import VALUES
 
-WIDTH, HEADS, LAYERS, PATCH_PX = 256, 4, 4, 16
+# The next five are those of `learn/architecture` and `learn/codebook`.
+WIDTH = 256
+"""Width of a visual token."""
+HEADS = 4
+"""Attention heads per layer of the vision tower."""
+LAYERS = 4
+"""Layers of the vision tower."""
+PATCH_PX = 16
+"""Side of a patch in pixels."""
 SHARPNESS = 10.0
-"""As in `learn/codebook`: from the projection onto a direction to the score of its value."""
+"""Factor from the projection onto a direction to the score of its value."""
 SIZES = [len(values) for values in VALUES.values()]
+"""Number of values of each attribute."""
 PARTS = ("model.vision_model.", "model.connector.")
-"""Beginnings of the names of the tensors that make up the eyes."""
+"""Prefixes of the names of the tensors that make up the eyes."""
 
 
 class Eyes:
-    """Reads cells of 128 px, as `learn.vision` trained it to."""
+    """Reads what cells of 128 pixels show, as `learn/vision` trained the weights to do."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         """Load the weights.
@@ -37,10 +47,9 @@ class Eyes:
         """
         self._folder = Path(folder or WEIGHTS)
         self._weights = _read_weights(self._folder)
-        drawn = torch.randn(
-            WIDTH, WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64
-        )
-        # This is the basis of `learn/codebook`.
+        # The directions of the values, as `learn/codebook` makes them.
+        generator = torch.Generator().manual_seed(0)
+        drawn = torch.randn(WIDTH, WIDTH, generator=generator, dtype=torch.float64)
         self._directions = torch.linalg.qr(drawn)[0].float()[: sum(SIZES)]
 
     @torch.inference_mode()
@@ -57,9 +66,10 @@ class Eyes:
 
     def _tokens(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return the visual token of each tile: (n, 128, 128, 3) in [-1, 1] to (n, WIDTH)."""
-        n, side, across = len(pixels), pixels.shape[1], pixels.shape[1] // PATCH_PX
+        n = len(pixels)
+        across = pixels.shape[1] // PATCH_PX
         patches = pixels.view(n, across, PATCH_PX, across, PATCH_PX, 3).permute(0, 1, 3, 5, 2, 4)
-        patches = patches.reshape(n, across**2, side * side * 3 // across**2)
+        patches = patches.reshape(n, across**2, 3 * PATCH_PX**2)
         kernel = self._of("vision_model.embeddings.patch_embedding.weight").flatten(1)
         hidden = F.linear(patches, kernel, self._of("vision_model.embeddings.patch_embedding.bias"))
         hidden = hidden + self._of("vision_model.embeddings.position_embedding.weight")
@@ -71,6 +81,7 @@ class Eyes:
         )
 
     def _layer(self, hidden: torch.Tensor, name: str) -> torch.Tensor:
+        """Return the output of one layer of the vision tower, (n, patches, width)."""
         normed = self._norm(hidden, f"{name}.layer_norm1")
         heads = [
             self._linear(normed, f"{name}.self_attn.{part}_proj")
@@ -80,10 +91,8 @@ class Eyes:
         ]
         attended = F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
         hidden = hidden + self._linear(attended, f"{name}.self_attn.out_proj")
-        inner = F.gelu(
-            self._linear(self._norm(hidden, f"{name}.layer_norm2"), f"{name}.mlp.fc1"),
-            approximate="tanh",
-        )
+        normed = self._norm(hidden, f"{name}.layer_norm2")
+        inner = F.gelu(self._linear(normed, f"{name}.mlp.fc1"), approximate="tanh")
         return hidden + self._linear(inner, f"{name}.mlp.fc2")
 
     def _linear(self, inputs: torch.Tensor, name: str) -> torch.Tensor:
@@ -99,7 +108,7 @@ class Eyes:
 
 
 def _read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """Return the tensors of the eyes in 32 bits: nano's are bfloat16, in files of safetensors."""
+    """Return the tensors of the eyes in 32 bits, from safetensors files in bfloat16."""
     index = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
     names = [name for name in index if name.startswith(PARTS)]
     tensors = {}
@@ -107,10 +116,11 @@ def _read_weights(folder: Path) -> dict[str, torch.Tensor]:
         data = (folder / file).read_bytes()
         begin = 8 + int.from_bytes(data[:8], "little")
         header = json.loads(data[8:begin])
-        for name in (name for name in names if index[name] == file):
+        for name in names:
+            if index[name] != file:
+                continue
             first, last = header[name]["data_offsets"]
-            raw = torch.frombuffer(
-                bytearray(data[begin + first : begin + last]), dtype=torch.bfloat16
-            )
-            tensors[name] = raw.float().view(header[name]["shape"])
+            buffer = bytearray(data[begin + first : begin + last])
+            values = torch.frombuffer(buffer, dtype=torch.bfloat16)
+            tensors[name] = values.float().view(header[name]["shape"])
     return tensors

@@ -1,4 +1,4 @@
-"""`Kept`: what is kept of a trained policy, in a file of its own, named by the recipe."""
+"""`Kept`: the stored result of a training, in a file whose name is a hash of the recipe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Episodes(BaseModel):
 
     @classmethod
     def of(cls, policy: str, trained: int, rows: list[dict[str, Any]]) -> Episodes:
-        """Return the rows of `trials` as columns."""
+        """Return episodes, given as the rows that `trials` returns, as columns."""
         return cls(
             policy=policy,
             trained=trained,
@@ -65,25 +65,30 @@ class Kept(BaseModel):
 
     @classmethod
     def read(cls, folders: Iterable[Path], parts: dict[str, Any]) -> Kept | None:
-        """Return the result of a recipe's parts from the first folder that has it, or None."""
-        paths = (folder / _name(parts) for folder in folders)
-        return next(
-            (cls.model_validate_json(lzma.decompress(p.read_bytes())) for p in paths if p.exists()),
-            None,
-        )
+        """Return the result from the first folder that has it, or None.
+
+        Args:
+            folders: Folders of results.
+            parts: The parts of the result's key: `Recipe.parts`.
+        """
+        for folder in folders:
+            path = folder / _name(parts)
+            if path.exists():
+                return cls.model_validate_json(lzma.decompress(path.read_bytes()))
+        return None
 
     def write(self, folder: Path, parts: dict[str, Any]) -> None:
-        """Write the result of a recipe's parts to a folder, which is made if it is missing."""
+        """Write the result to a folder, which is created if it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _name(parts)).write_bytes(
-            lzma.compress(self.model_dump_json().encode(), preset=9)
-        )
+        compressed = lzma.compress(self.model_dump_json().encode(), preset=9)
+        (folder / _name(parts)).write_bytes(compressed)
 
 
 def _name(parts: dict[str, Any]) -> str:
-    """Return the name of the file of a recipe's result.
+    """Return the name of a result's file, from the parts of its key.
 
-    Left out: the versions of PyTorch and of the trainer, and the machine. They change the last
-    digits of a float, and so the run, but not what the recipe says.
+    The versions of PyTorch and of sb3-contrib and the machine are no parts of the key. They change
+    the last digits of floats, and so the course of a training, but not the recipe.
     """
-    return f"{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]}.json.xz"
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return f"{digest[:16]}.json.xz"

@@ -1,4 +1,4 @@
-"""`learn`: trains policies by a recipe, or gives what was kept of an earlier run, as tables."""
+"""`learn`: trains policies by a recipe, or loads the stored results of an earlier run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from nano.policy.trials import Chooser
 
 SHIPPED = Path(__file__).parents[1] / "shipped" / "policy"
-"""What the published run gave, by the default recipe."""
+"""Folder of the results of the published run, by the default recipe."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What came out: each row of a table is one episode in a world of its own.
+    """The results of `learn`. Each row of a table is one episode, on one question about a world.
 
-    The columns are `policy`, `seed` (of the training; "" for rules), `trained` (its steps so
+    The columns are `policy`, `seed` (of the training; "" for rules), `trained` (training steps so
     far), `world`, `question`, `category`, `reward`, `score`, `right`, `steps` and `actions`.
     """
 
@@ -37,7 +37,7 @@ class Learned:
     test: pd.DataFrame
     """Episodes in the worlds of the measurement at the end."""
     cpu_s: float
-    """Seconds of processor time of the training of all seeds, without trials."""
+    """Processor time in seconds of the training with all seeds, without trials."""
 
 
 def learn(
@@ -48,16 +48,17 @@ def learn(
     replay: bool = False,
     progress: bool = True,
 ) -> Learned:
-    """Train a policy for each seed, and measure each beside rules; what is kept is not repeated.
+    """Train a policy for each seed, and measure the policies and some rules on the same worlds.
 
-    Training sees development worlds, the curve selection worlds. The worlds of the measurement at
-    the end are opened after the last step.
+    Training uses development worlds, and the learning curve uses selection worlds. The worlds of
+    the measurement at the end are opened only after the last training step. Results are stored, so
+    a second call with the same recipe trains nothing.
 
     Args:
-        recipe: What to learn from, for how long, and how it is measured.
-        training_seeds: Seeds of the training: of the first weights, the tasks, the actions drawn.
-        folder: Where results are kept by their recipe; those of the default recipe ship.
-        replay: Take kept results only, without PyTorch.
+        recipe: Settings of the training and of the measurement; the published ones by default.
+        training_seeds: Seeds of the initial weights, of the tasks and of the actions drawn.
+        folder: Folder of the stored results. Those of the published run are shipped.
+        replay: Whether to load stored results only, which needs no PyTorch.
         progress: Whether to show a progress bar.
 
     Raises:
@@ -66,11 +67,16 @@ def learn(
     """
     import pandas as pd
 
-    recipe, folder = recipe or Recipe(), Path(folder)
-    if not (training_seeds := tuple(training_seeds)):
+    recipe = recipe or Recipe()
+    folder = Path(folder)
+    training_seeds = tuple(training_seeds)
+    if not training_seeds:
         raise InputError("training_seeds must name one seed or more; got none.")
-    curves, tests, cpu_s, make = list[pd.DataFrame](), list[pd.DataFrame](), 0.0, None
-    for seed in (None, *training_seeds):
+    curves: list[pd.DataFrame] = []
+    tests: list[pd.DataFrame] = []
+    cpu_s = 0.0
+    make = None
+    for seed in (None, *training_seeds):  # None stands for the rules
         parts = recipe.parts(seed)
         kept = Kept.read((SHIPPED, folder), parts)
         if kept is None and replay:
@@ -84,12 +90,13 @@ def learn(
         curves += [_table(episodes, seed) for episodes in kept.curve]
         tests += [_table(episodes, seed) for episodes in kept.test]
         cpu_s += kept.cpu_s
-    return Learned(
-        recipe, pd.concat(curves, ignore_index=True), pd.concat(tests, ignore_index=True), cpu_s
-    )
+    curve = pd.concat(curves, ignore_index=True)
+    test = pd.concat(tests, ignore_index=True)
+    return Learned(recipe, curve, test, cpu_s)
 
 
 def _table(episodes: Episodes, seed: int | None) -> pd.DataFrame:
+    """Return episodes as rows; `seed` is None for rules."""
     import pandas as pd
 
     label = "" if seed is None else str(seed)
@@ -99,9 +106,13 @@ def _table(episodes: Episodes, seed: int | None) -> pd.DataFrame:
 
 
 def _environments(recipe: Recipe) -> Callable[[], PolicyEnv]:
-    """Return what makes environments that share one reader of grids."""
+    """Return a function that makes environments, which share one reader of grids.
+
+    Raises:
+        ImportError: PyTorch or sb3-contrib is not installed.
+    """
     try:
-        import sb3_contrib  # noqa: F401  # said now, and not after the rules have played
+        import sb3_contrib  # noqa: F401  # imported here to fail before the rules play
         import torch
     except ImportError as error:
         raise ImportError(
@@ -128,7 +139,7 @@ def _rules(recipe: Recipe, make: Callable[[], PolicyEnv]) -> Kept:
 
 
 def _trained(recipe: Recipe, make: Callable[[], PolicyEnv], seed: int, progress: bool) -> Kept:
-    """Train a policy, measure it now and then, and at the end."""
+    """Train a policy; measure it before and during the training, and at the end."""
     from nano.policy.training import chooser, new_policy, train
     from nano.policy.trials import play
 

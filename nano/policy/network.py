@@ -1,7 +1,7 @@
 """`CellPolicy`: a network whose weights are shared by the cells of a grid and by the answers.
 
-A flat network would have to learn for each of sixteen cells anew what a cell worth opening looks
-like. This one learns it once, and has 70,000 weights.
+A flat network would have to learn separately for each of sixteen cells what a cell worth opening
+looks like. This network learns that once for all cells. It has 70,000 weights.
 """
 
 from __future__ import annotations
@@ -47,17 +47,16 @@ class SharedNetwork(BaseFeaturesExtractor):
         inner_answers = self.of_answer(
             _beside(answers.unflatten(1, (N_ANSWERS, ANSWER_FEATURES)), situation)
         )
-        pooled = [
-            pool for each in (inner_cells, inner_answers) for pool in (each.mean(1), each.amax(1))
-        ]
-        whole = self.whole(torch.cat([*pooled, situation], 1))
+        pooled_cells = torch.cat([inner_cells.mean(1), inner_cells.amax(1)], 1)
+        pooled_answers = torch.cat([inner_answers.mean(1), inner_answers.amax(1)], 1)
+        whole = self.whole(torch.cat([pooled_cells, pooled_answers, situation], 1))
         of_cells = self.cell_scores(_beside(inner_cells, whole)).transpose(1, 2).flatten(1)
         of_answers = self.answer_scores(_beside(inner_answers, whole)).squeeze(2)
         return torch.cat([of_cells, self.backtrack_score(whole), of_answers, self.value(whole)], 1)
 
 
 class CellPolicy(MaskableActorCriticPolicy):
-    """Lets MaskablePPO take scores and value from `SharedNetwork` as they are."""
+    """A policy for MaskablePPO whose scores and value are the outputs of `SharedNetwork`."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(
@@ -72,14 +71,15 @@ class CellPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
-        self.action_net, self.value_net = _Columns(0, N_ACTIONS), _Columns(N_ACTIONS, N_ACTIONS + 1)
+        self.action_net = _Columns(0, N_ACTIONS)
+        self.value_net = _Columns(N_ACTIONS, N_ACTIONS + 1)
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
 
 
 class _Columns(nn.Module):
-    """Takes columns of its input."""
+    """Returns the columns of its input from `first` to before `last`."""
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__()
@@ -94,5 +94,5 @@ def _two_layers(inputs: int, width: int) -> nn.Sequential:
 
 
 def _beside(rows: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
-    """Return rows with the same numbers beside each of them, (n, rows, width + widths)."""
+    """Append the same vector to each row: (n, rows, a) and (n, b) to (n, rows, a + b)."""
     return torch.cat([rows, whole[:, None].expand(-1, rows.shape[1], -1)], 2)

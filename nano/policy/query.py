@@ -16,15 +16,20 @@ from nano.teacher.labels import VALUES
 
 Floats = NDArray[np.float32]
 GOALS: tuple[GoalType, ...] = get_args(GoalType)
+"""All types of goals."""
 OFFSETS = dict(
     zip(VALUES, (0, *accumulate(len(values) for values in VALUES.values())), strict=False)
 )
-"""Index of the first value of each attribute among all values."""
+"""Index of the first value of each attribute among the values of all attributes."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question and its choices in terms of what a frame can show."""
+    """A question and its choices in terms of what a frame can show.
+
+    In all methods, `shown` holds the probabilities of what some frames show, (frames, values): for
+    each frame, those of all values of `VALUES`, one attribute after another.
+    """
 
     goal: Goal
     choices: tuple[str, ...]
@@ -34,7 +39,7 @@ class Query:
         """Return the query of an AtlasWorld question.
 
         Raises:
-            InputError: The question is not worded as AtlasWorld words its own.
+            InputError: AtlasWorld does not write such a question.
         """
         goal = parse_goal(question.text)
         if goal is None:
@@ -44,7 +49,7 @@ class Query:
         return cls(goal, question.choices)
 
     def scene(self, shown: Floats) -> Floats:
-        """Return how surely each frame is in the scene that the question names; 0 without one."""
+        """Return how surely each frame is in the scene that the question names; else 0."""
         if self.goal.scene is None:
             return np.zeros(len(shown), np.float32)
         place, light = self.goal.scene
@@ -68,7 +73,8 @@ class Query:
 
         Args:
             shown: Probabilities of what each frame shows, (frames, values).
-            said: Whether the line that the question quotes is being said, (frames,).
+            said: 1 for each frame during which the line that the question quotes is spoken, else
+                0, (frames,).
         """
         found = something(shown)
         if self.goal.scene is not None:
@@ -85,16 +91,20 @@ class Query:
         return np.stack(columns, axis=1) if columns else np.zeros((len(shown), 0), np.float32)
 
     def likeness(self, shown: Floats) -> Floats:
-        """Return the mean probability of the words that the question names, for each frame."""
-        objects = [name.split(" ") for name in self.goal.object_names]
-        words = [
-            (kind, word)
-            for pair in objects
-            for kind, word in zip(("colour", "shape"), pair, strict=True)
-        ]
-        words += zip(("place", "light"), self.goal.scene or (), strict=False)
-        words += [("shape", self.goal.shape)] if self.goal.shape else []
-        likeness: Floats = np.mean([shown[:, index_of(*word)] for word in words], axis=0)
+        """Return the mean probability of the words that the question names, for each frame.
+
+        The question must name an object, a scene or a shape.
+        """
+        columns: list[int] = []
+        for name in self.goal.object_names:
+            colour, shape = name.split(" ")
+            columns += [index_of("colour", colour), index_of("shape", shape)]
+        if self.goal.scene:
+            place, light = self.goal.scene
+            columns += [index_of("place", place), index_of("light", light)]
+        if self.goal.shape:
+            columns.append(index_of("shape", self.goal.shape))
+        likeness: Floats = np.mean([shown[:, column] for column in columns], axis=0)
         return likeness
 
 
@@ -115,9 +125,15 @@ def something(shown: Floats) -> Floats:
 
 
 def _of_choice(shown: Floats, choice: str) -> Floats:
-    if objects := objects_in(choice):
+    """Return how surely each frame shows the object, the colour or the caption that a choice names.
+
+    The result is 0 for all other choices, such as numbers.
+    """
+    objects = objects_in(choice)
+    if objects:
         return of_object(shown, objects[0])
+    first_word = choice.split(" ")[0]
     for attribute in ("colour", "word"):
-        if choice.split(" ")[0] in VALUES[attribute]:
-            return shown[:, index_of(attribute, choice.split(" ")[0])]
+        if first_word in VALUES[attribute]:
+            return shown[:, index_of(attribute, first_word)]
     return np.zeros(len(shown), np.float32)

@@ -9,11 +9,12 @@ from atlaskit.errors import InputError, check_whole
 from atlasworld.ranges import seeds
 
 TRAINER = 1
-"""Version of features, network and training. Raise it when one recipe would give another policy."""
+"""Version of features, network and training. Raise it when a change of them makes one recipe give
+another policy."""
 FIRST_WORLD = 500_000
-"""Which development seed training begins with; nano's own training took earlier ones."""
+"""Number of development seeds to skip: nano itself was trained on worlds with earlier seeds."""
 CHOSEN_BY = "selection"
-"""The range of seeds by which the curve is drawn and settings are chosen."""
+"""The range of seeds on which the learning curve is measured and settings are chosen."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,18 @@ class Recipe:
     worlds: int = 200
     """Development worlds that tasks are drawn from."""
     trials: int = 200
-    """Selection worlds of a point of the curve, one question each."""
+    """Selection worlds for each point of the learning curve, one question in each."""
     tests: int = 300
-    """Worlds of the measurement at the end, one question each."""
+    """Worlds of the measurement at the end, one question in each."""
     points: int = 8
-    """Points of the curve after the first, which is of the untrained network."""
+    """Points of the learning curve after the first point, which is of the untrained network."""
     duration_s: float = 240.0
-    """Duration of a world in seconds. Below 256, no grid but the root and those of its cells can be
-    opened, so a world has 17, and the eyes read each once."""
+    """Duration of a world in seconds. Below 256, only the root grid and the grids of its 16 cells
+    can be opened, so a world has 17 grids, and the eyes read each of them once."""
     max_steps: int = 32
+    """Longest episode in steps."""
     step_cost: float = 0.01
+    """Reward that each step costs."""
     seeds: Literal["test", "selection", "development"] = "test"
     """The range of seeds of the measurement at the end."""
 
@@ -77,10 +80,10 @@ class Recipe:
         }
 
     def parts(self, training_seed: int | None = None) -> dict[str, Any]:
-        """Return what the key of a result is made of.
+        """Return the parts of the key under which a result is kept.
 
         Args:
-            training_seed: The seed of the training; None for rules, which nothing trains.
+            training_seed: The seed of the training; None for rules, which are not trained.
         """
         parts = asdict(self) | {"duration_s": float(self.duration_s), "trainer": TRAINER}
         if training_seed is not None:

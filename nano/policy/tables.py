@@ -1,4 +1,4 @@
-"""`summary`: episodes as a table of means with intervals."""
+"""`summary`: summarises episodes as a table of means with intervals."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ if TYPE_CHECKING:
 
 
 def summary(episodes: pd.DataFrame, by: Sequence[str] = ("policy",)) -> pd.DataFrame:
-    """Return n and the mean reward, share right and steps of each group of episodes.
+    """Return the number, mean reward, share right and mean steps of each group of episodes.
 
-    Each mean has its 95 % interval, by a bootstrap over worlds: policies of several training seeds
-    that played the same world are one observation.
+    Each mean has a 95 % interval, by a bootstrap over worlds: the episodes of several training
+    seeds in one world are one observation.
 
     Args:
-        episodes: A table of `learn`.
-        by: Columns whose values make up the groups.
+        episodes: The table `curve` or `test` of what `learn` returns.
+        by: Columns whose values define the groups.
+
+    Returns:
+        One row per group, with the columns of `by`, `n`, and for each measure `reward`, `right` and
+        `steps` the mean and the bounds, such as `reward_low` and `reward_high`.
     """
     import pandas as pd
 

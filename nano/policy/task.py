@@ -1,4 +1,7 @@
-"""`PolicyEnv`: `AtlasDiscrete-v0` on drawn worlds, with features in place of pixels."""
+"""`PolicyEnv`: `AtlasDiscrete-v0` on AtlasWorlds, with features in place of pixels.
+
+The worlds are *drawn*: their frames are rendered on demand, without a video file.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,14 @@ from nano.policy.features import (
 from nano.policy.query import Floats, Query
 from nano.teacher.labels import CELL_PX
 
-K, N_ANSWERS = 4, 8
+K = 4
+"""A grid has K×K cells."""
+N_ANSWERS = 8
+"""Number of answers that actions can give, whatever the number of choices."""
 CLOSE_LOOKS = ("zoom", "investigate_before", "investigate_after")
 """Kinds of action that the policy does not choose."""
 CHOSEN = tuple(kind for kind in CELL_KINDS if kind not in CLOSE_LOOKS)
+"""Kinds of action on a cell that the policy chooses."""
 SIZE = K * K * CELL_FEATURES + N_ANSWERS * ANSWER_FEATURES + SITUATION_FEATURES
 """Length of an observation."""
 
@@ -43,7 +50,7 @@ ReadGrid = Callable[[Observation], Floats]
 
 
 class Reader(Protocol):
-    """Whatever reads cells; `Eyes` does."""
+    """Tells what images of cells show, as `Eyes` does."""
 
     def read(self, cells: Sequence[Image.Image]) -> Floats:
         """Return the probabilities of what each cell shows, (cells, values)."""
@@ -51,10 +58,10 @@ class Reader(Protocol):
 
 
 class GridReader:
-    """Reads the grids of drawn worlds, each once."""
+    """Reads the grids of drawn worlds, each only once."""
 
     def __init__(self, reader: Reader) -> None:
-        """Take the reader."""
+        """Take the reader of the cells."""
         self._reader = reader
         self._known: dict[tuple[str, float, float], NDArray[np.float16]] = {}
 
@@ -68,25 +75,25 @@ class GridReader:
 
     def _read(self, view: View) -> NDArray[np.float16]:
         tiles, _ = read_tiles(view.video, view.moments, (CELL_PX, CELL_PX), "contain", view.cache)
-        # A drawn frame can always be read.
+        # No tile is None: a frame that is rendered on demand can always be read.
         shown = self._reader.read([tile for tile in tiles if tile is not None])
         return shown.astype(np.float16)
 
 
 class PolicyEnv(DiscreteAtlasEnv):
-    """`DiscreteAtlasEnv` on the worlds of given seeds, whose observation are the features.
+    """`DiscreteAtlasEnv` on the worlds of given seeds, with features as observations.
 
-    Actions, masks, rules and reward are those of `AtlasDiscrete-v0`. Nothing is rendered but the
-    frames that the eyes read.
+    Actions, rules and reward are those of `AtlasDiscrete-v0`. Only the frames that the eyes read
+    are rendered.
     """
 
     def __init__(self, worlds: Sequence[int], read_grid: ReadGrid, **settings: Any) -> None:
-        """Take the worlds, and the settings of `AtlasEnv` but the grid and the size of cells.
+        """Make an environment.
 
         Args:
             worlds: Seeds of the worlds that tasks are drawn from.
             read_grid: Returns the probabilities of what each cell of a grid shows.
-            **settings: Other arguments of `AtlasEnv`.
+            **settings: Other arguments of `AtlasEnv`, except `k`, `cell` and `n_answers`.
         """
         self.worlds, self.read_grid = worlds, read_grid
         super().__init__(k=K, cell=CELL_PX, n_answers=N_ANSWERS, **settings)
@@ -97,41 +104,44 @@ class PolicyEnv(DiscreteAtlasEnv):
 
         Args:
             world: The world's seed.
-            number: Which of its questions that an action can answer, counted round.
+            number: Number of the question among those that an action can answer, modulo their
+                count.
         """
-        drawn, cache = _world(world, self.duration_s)
-        asked = [question for question in drawn.questions if question.kind in DRAWN]
-        question = asked[number % len(asked)]
-        atlas = Atlas(drawn.drawn, cache=cache, **self._atlas_settings)
+        drawn_world, cache = _world(world, self.duration_s)
+        answerable = [question for question in drawn_world.questions if question.kind in DRAWN]
+        question = answerable[number % len(answerable)]
+        atlas = Atlas(drawn_world.drawn, cache=cache, **self._atlas_settings)
         self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost)
         self.memory = Memory(Query.of(question), self.duration_s, self.n_answers)
         self._has_begun = True
         return self._pixels()
 
     def legal_actions(self) -> list[dict[str, int]]:
-        """Return every legal action; the frames of drawn worlds can always be decoded."""
+        """Return every legal action; no cell is left out, since all frames can be read."""
         if self._is_over:
             return []
         return legal_actions(moves_of(self.observation.legal), self._n_possible_answers)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which numbers the policy may choose, bool (n,): the legal ones but close looks.
+        """Return which actions, by number, the policy may choose: the legal ones but close looks.
 
-        Zoom and investigate show images that the eyes do not read, so to this policy they would be
-        steps that change nothing. All answers to a when-question are one, its evidence, so it has
-        one number.
+        Zoom and investigate show images that the eyes do not read, so for this policy they would be
+        steps that change nothing. The answer to a when-question is the evidence that was kept, so
+        there is only one number for it.
+
+        Returns:
+            Booleans, (actions,).
         """
-        legal, mask = self.observation.legal, np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]
+        legal = self.observation.legal
+        mask = np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]
         if self._is_over:
             return mask
-        for kind, cells in zip(
-            CHOSEN,
-            (legal["expand"], legal["mark_promising"], legal["add_to_scratchpad"]),
-            strict=True,
-        ):
-            mask[CELL_KINDS.index(kind) * K * K + np.array(cells, np.int64)] = True
+        for kind in CHOSEN:
+            first = CELL_KINDS.index(kind) * K * K
+            mask[first + np.array(legal[kind], np.int64)] = True
         mask[self._backtrack] = "backtrack" in legal
-        mask[self._backtrack + 1 : self._backtrack + 1 + max(1, len(self.question.choices))] = True
+        first_answer = self._backtrack + 1
+        mask[first_answer : first_answer + max(1, len(self.question.choices))] = True
         return mask
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
@@ -139,10 +149,12 @@ class PolicyEnv(DiscreteAtlasEnv):
         return {"illegal": illegal}
 
     def _begin(self, rng: np.random.Generator) -> None:
-        self.begin(int(self.worlds[int(rng.integers(len(self.worlds)))]), int(rng.integers(2**31)))
+        """Begin an episode on a random question of a random world."""
+        world = self.worlds[int(rng.integers(len(self.worlds)))]
+        self.begin(int(world), int(rng.integers(2**31)))
 
     def _pixels(self) -> NDArray[Any]:
-        """Return the features; the name is that of the method which makes the observation."""
+        """Return the features; `DiscreteAtlasEnv` makes its observations with this method."""
         shown = self.read_grid(self.observation)
         self.memory.see(self.observation, shown)
         return features(self.memory, self.observation, shown, 1 - self.steps / self.max_steps)
@@ -150,5 +162,5 @@ class PolicyEnv(DiscreteAtlasEnv):
 
 @lru_cache(maxsize=512)
 def _world(seed: int, duration_s: float) -> tuple[World, Cache]:
-    """Return a world, and a cache in memory of its frames, about a megabyte of them."""
+    """Return a world, and a cache in memory for its frames, which take about a megabyte."""
     return aw.world(seed, duration_s, size=WORLD_SIZE), Cache(None)

@@ -1,4 +1,7 @@
-"""`play`: policies on fixed tasks, one row an episode, and the rules that nothing learned."""
+"""`play` and `play_rule`: episodes of policies and of rules on fixed tasks.
+
+Rules are policies that do not learn, with which a learned policy is compared.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +19,29 @@ from nano.policy.query import Floats
 from nano.policy.task import PolicyEnv
 
 Chooser = Callable[[Floats, NDArray[np.bool_], np.random.Generator], NDArray[np.int64]]
-"""Chooses an action for each of some observations, given which actions are legal."""
+"""Chooses an action for each of n observations, (n, features), given the masks, (n, actions)."""
 Rule = Callable[[PolicyEnv, np.random.Generator], int]
 """Chooses the next action of one environment."""
 
 
 def task_number(seed: int) -> int:
-    """Return which question of a world is asked in a trial; the seed alone decides."""
+    """Return the number of the question that a trial asks about a world, drawn by its seed."""
     return int(np.random.default_rng(seed).integers(2**31))
 
 
 def play(
     make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Play one episode in each world, all at once; return a row for each.
+    """Play one episode in each world, all at the same time; return a row for each episode.
 
     Args:
         make: Makes an environment.
         seeds: Seeds of the worlds.
         choose: Chooses the actions.
-        seed: Seed of what is drawn while playing.
+        seed: Seed of what `choose` draws.
     """
-    rng, envs = np.random.default_rng(seed), [make() for _ in seeds]
+    rng = np.random.default_rng(seed)
+    envs = [make() for _ in seeds]
     seen: list[Floats] = [
         env.begin(world, task_number(world)) for env, world in zip(envs, seeds, strict=True)
     ]
@@ -48,8 +52,8 @@ def play(
         chosen = choose(np.stack([seen[i] for i in playing]), masks, rng)
         for i, action in zip(list(playing), chosen, strict=True):
             actions[i].append(in_words(envs[i], int(action)))
-            found, _, terminated, truncated, _ = envs[i].step(int(action))
-            seen[i] = found.astype(np.float32, copy=False)
+            observation, _, terminated, truncated, _ = envs[i].step(int(action))
+            seen[i] = observation.astype(np.float32, copy=False)
             if terminated or truncated:
                 playing.remove(i)
     return [_row(*each) for each in zip(envs, seeds, actions, strict=True)]
@@ -58,8 +62,9 @@ def play(
 def play_rule(
     env: PolicyEnv, seeds: Sequence[int], rule: Rule, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Play one episode in each world by a rule; return a row for each."""
-    rng, rows = np.random.default_rng(seed), []
+    """Play one episode in each world by a rule; return a row for each episode."""
+    rng = np.random.default_rng(seed)
+    rows = []
     for world in seeds:
         env.begin(world, task_number(world))
         actions = list[str]()
@@ -72,7 +77,7 @@ def play_rule(
 
 
 def in_words(env: PolicyEnv, number: int) -> str:
-    """Return an action in words: "expand 5", "backtrack", "answer 2"."""
+    """Return an action, given by its number, in words: "expand 5", "backtrack", "answer 2"."""
     action = env.decode(number)
     kind = KINDS[action["kind"]]
     if kind == "finished" and env.question.kind != "when":
@@ -105,31 +110,33 @@ def oracle(env: PolicyEnv, rng: np.random.Generator) -> int:
 
 
 def likeness(env: PolicyEnv, rng: np.random.Generator) -> int:
-    """Open the cell most like the question's words; answer once a frame shows what is asked.
+    """Open the cell most like the question's words; answer once a frame shows what is asked for.
 
-    It uses the eyes and the words as the learned policy does, and nothing was learned for it. Cells
-    that are equally like are drawn from. A spoken line that the question quotes makes its cell the
-    most like. For a when-question it keeps the cells that show the object.
+    The rule uses the same eyes and words as the learned policy. If several cells are equally like
+    the question, it draws one. A cell in which a quoted line is spoken is the most like. For a
+    when-question, the rule keeps the cells that show the object before it answers.
     """
-    memory, observation, grid = env.memory, env.observation, env.state.grid
+    memory = env.memory
+    observation = env.observation
+    grid = env.state.grid
     shown = env.read_grid(observation)
-    is_out = env.steps >= env.max_steps - 1
+    is_last_step = env.steps >= env.max_steps - 1
     if env.question.kind == "when":
         shows = memory.query.target(shown, np.ones(grid.size, np.float32)) > IS_SHOWN
-        add = [i for i in observation.legal["add_to_scratchpad"] if shows[i] and grid.depth > 0]
-        if add and not is_out:
-            return int(env.encode(as_action("add_to_scratchpad", add[0])))
-        if len(env.state.scratchpad) or is_out:
+        keep = [i for i in observation.legal["add_to_scratchpad"] if shows[i] and grid.depth > 0]
+        if keep and not is_last_step:
+            return int(env.encode(as_action("add_to_scratchpad", keep[0])))
+        if len(env.state.scratchpad) or is_last_step:
             return int(env.encode(as_action("finished")))
-    elif is_out or memory.found_s is not None:
+    elif is_last_step or memory.found_s is not None:
         support = (memory.support * memory.target[:, None]).max(axis=0)
         best = np.flatnonzero(support >= support.max() - 1e-6)
         return int(env.encode(as_action("finished", answer=int(rng.choice(best)))))
     opened = {
         path[-1] for path in memory.opened if len(path) == grid.depth + 1 and path[:-1] == grid.path
     }
-    ahead = [cell for cell in observation.legal["expand"] if cell not in opened]
-    if grid.depth > 0 or not ahead:
+    unopened = [cell for cell in observation.legal["expand"] if cell not in opened]
+    if grid.depth > 0 or not unopened:
         if "backtrack" in observation.legal:
             return int(env.encode(as_action("backtrack")))
         return int(env.encode(as_action("finished")))
@@ -140,10 +147,10 @@ def likeness(env: PolicyEnv, rng: np.random.Generator) -> int:
     like = like + is_said(grid, lines)
     for line in lines:
         like[grid.cell_at(max(grid.start_s, line.start_s)).index] += 1
-    scores = like[ahead]
+    scores = like[unopened]
     best = np.flatnonzero(scores >= scores.max() - 1e-3)
-    return int(env.encode(as_action("expand", ahead[int(rng.choice(best))])))
+    return int(env.encode(as_action("expand", unopened[int(rng.choice(best))])))
 
 
 RULES: dict[str, Rule] = {"random": at_random, "likeness": likeness, "greedy (an oracle)": oracle}
-"""What a learned policy is compared with, by its name in tables."""
+"""The rules with which a learned policy is compared, by their names in tables."""

@@ -1,5 +1,6 @@
-"""`Goal`: parses what an AtlasWorld question asks for (objects, scene, caption, line), and
-describes frames.
+"""`Goal`: what an AtlasWorld question looks for (objects, a scene, a spoken line).
+
+The module also describes what a frame shows in the words of the scratchpad.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ GoalType = Literal[
     "object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"
 ]
 
-_COLOUR, _SHAPE, _PLACE, _LIGHT = ("|".join(words) for words in (COLOURS, SHAPES, PLACES, LIGHTS))
+_COLOUR = "|".join(COLOURS)
+_SHAPE = "|".join(SHAPES)
+_PLACE = "|".join(PLACES)
+_LIGHT = "|".join(LIGHTS)
 _OBJECT = rf"(?P<colour>{_COLOUR}) (?P<shape>{_SHAPE})"
 _SCENE = rf"the (?P<place>{_PLACE}) scene at (?P<light>{_LIGHT})"
 _QUESTIONS: dict[GoalType, str] = {
@@ -42,11 +46,11 @@ class Goal:
 
     Attributes:
         type: Which of AtlasWorld's question texts this is.
-        objects: Objects that the question names, such as "red circle".
+        objects: Objects that the question names, such as "red circle"; not those in a quoted line.
         scene: Place and light of the scene that the question names.
         shape: Shape whose colour the question asks for.
         line: Subtitle line that the question quotes.
-        side: "before" or "after", where the question asks for a neighbour.
+        side: "before" or "after", if the question asks for the neighbour of an object.
     """
 
     type: GoalType
@@ -64,8 +68,12 @@ class Goal:
     @property
     def keywords(self) -> frozenset[str]:
         """Single words that match the goal: colours, shapes, a place, a light."""
-        of_objects = (word for name in self.object_names for word in name.split(" "))
-        return frozenset((*of_objects, *((self.shape,) if self.shape else ()), *(self.scene or ())))
+        words = {word for name in self.object_names for word in name.split(" ")}
+        if self.shape:
+            words.add(self.shape)
+        if self.scene:
+            words.update(self.scene)
+        return frozenset(words)
 
     @property
     def search_task(self) -> str:
@@ -88,40 +96,44 @@ class Goal:
                 return f"Find {objects}."
 
     def matches(self, content: CellContent) -> bool:
-        """Tell whether a frame with this content shows what the question looks for."""
+        """Return whether a frame with this content shows what the question looks for."""
         in_scene = self.scene is None or (content.place, content.light) == self.scene
         has_shape = not self.shape or content.shape == self.shape
-        return (
-            bool(content.object)
-            and in_scene
-            and has_shape
-            and (not self.objects or content.object in self.objects)
-        )
+        is_named = not self.objects or content.object in self.objects
+        return bool(content.object) and in_scene and has_shape and is_named
 
 
 def parse_goal(text: str) -> Goal | None:
-    """Parse the text of a question; return None unless it is worded as AtlasWorld words its own."""
+    """Parse the text of a question; return None if it is not a text that AtlasWorld writes."""
     for goal_type, question_re in _QUESTION_RES.items():
-        if match := question_re.fullmatch(text):
-            parts = match.groupdict()
-            scene = (parts["place"], parts["light"]) if parts.get("place") else None
-            objects: tuple[str, ...] = (
-                (f"{parts['colour']} {parts['shape']}",) if parts.get("colour") else ()
-            )
-            if goal_type == "first":
-                objects = tuple(objects_in(parts["objects"]))
-            shape = parts["shape"] if goal_type == "colour" else ""
-            return Goal(
-                goal_type, objects, scene, shape, parts.get("line") or "", parts.get("side") or ""
-            )
+        match = question_re.fullmatch(text)
+        if match:
+            return _goal_from(goal_type, match.groupdict())
     return None
+
+
+def _goal_from(goal_type: GoalType, parts: Mapping[str, str]) -> Goal:
+    """Return the goal of a question whose text has these named parts."""
+    objects: tuple[str, ...] = ()
+    if goal_type == "first":
+        objects = tuple(objects_in(parts["objects"]))
+    elif "colour" in parts:
+        objects = (f"{parts['colour']} {parts['shape']}",)
+    return Goal(
+        goal_type,
+        objects,
+        scene=(parts["place"], parts["light"]) if "place" in parts else None,
+        shape=parts["shape"] if goal_type == "colour" else "",
+        line=parts.get("line", ""),
+        side=parts.get("side", ""),
+    )
 
 
 def goal_of(question: Question) -> Goal:
     """Return the goal of an AtlasWorld question.
 
     Raises:
-        AssertionError: The question is not worded as AtlasWorld words its own.
+        AssertionError: AtlasWorld does not write such a question.
     """
     goal = parse_goal(question.text)
     assert goal is not None, (
@@ -138,7 +150,7 @@ def objects_in(text: str) -> list[str]:
 def up_to_object(line: str) -> str:
     """Return the beginning of a subtitle line, up to and including the first object that it names.
 
-    This part suffices to tell the line from all others.
+    This part suffices to tell the line from all other lines.
     """
     match = _OBJECT_RE.search(line)
     return line[: match.end()] if match else line
@@ -150,23 +162,23 @@ def texts_by_cell(lines: Mapping[int, Sequence[Line]]) -> dict[int, list[str]]:
 
 
 def describe(content: CellContent) -> str:
-    """Describe a frame for the scratchpad; `parse_description` reverses it."""
-    return ", ".join(
-        part
-        for part in (content.object, f"{content.place} at {content.light}", content.word)
-        if part
-    )
+    """Describe a frame for the scratchpad; `parse_description` is the inverse."""
+    parts = (content.object, f"{content.place} at {content.light}", content.word)
+    return ", ".join(part for part in parts if part)
 
 
 def parse_description(description: str) -> CellContent:
     """Parse a description of a frame, such as "red circle, snow at dawn, HARBOR".
 
-    nano wrote the description, so parts of it can be missing; their attributes stay empty.
+    nano may have written the description, so parts of it can be missing. Their attributes stay
+    empty.
     """
     parts = description.split(", ")
+    colour = shape = ""
     match = _OBJECT_RE.fullmatch(parts[0])
-    rest = [*(parts[1:] if match else parts), "", ""]
-    place, _, light = rest[0].partition(" at ")
-    return CellContent(
-        place, light, match["colour"] if match else "", match["shape"] if match else "", rest[1]
-    )
+    if match:
+        colour, shape = match["colour"], match["shape"]
+        parts = parts[1:]
+    scene, word, *_ = [*parts, "", ""]
+    place, _, light = scene.partition(" at ")
+    return CellContent(place, light, colour, shape, word)

@@ -1,9 +1,8 @@
-"""`CellContent`: what one cell shows (place, light, object, first word), its encoding and its
-labels.
+"""`CellContent`: what one cell shows (place, light, object, word), and its encoding as labels.
 
 A `CellContent` holds everything that is visible in one frame at the size of a cell: the place and
-its light, the object that passes through, the first word of its caption. nano's vision tower learns
-to recognise these labels and nothing else.
+its light, the colour and shape of the object that passes through, and the first word of the
+object's caption. nano's vision tower learns to recognise these labels and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ TRAINING_SEED = DEVELOPMENT.start
 
 @dataclass(frozen=True)
 class CellContent:
-    """What one frame shows. An attribute is empty where the frame shows nothing of its kind."""
+    """What one frame shows. An attribute is empty if the frame shows nothing of its kind."""
 
     place: str = ""
     light: str = ""
@@ -49,12 +48,14 @@ ATTRIBUTES = tuple(field.name for field in fields(CellContent))
 
 
 def content_at(script: Script, time_s: float) -> CellContent:
-    """Return what the frame of a script's video shows at a second."""
-    scene, event = script.scene_at(time_s), script.event_at(time_s)
+    """Return what the video of a script shows at a time."""
+    scene = script.scene_at(time_s)
+    event = script.event_at(time_s)
     if event is None:
         return CellContent(scene.place, scene.light)
+    caption = event.caption or ""
     return CellContent(
-        scene.place, scene.light, event.colour, event.shape, (event.caption or "").split(" ")[0]
+        scene.place, scene.light, event.colour, event.shape, word=caption.split(" ")[0]
     )
 
 

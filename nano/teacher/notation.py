@@ -1,7 +1,10 @@
-"""The signs and words of the teacher's thoughts (+ = ^ - !), and the lengths of cells they depend
-on.
+"""The signs and words of the teacher's thoughts, and the cell lengths on which the signs depend.
 
-All of it is training text: the shipped weights were trained on these bytes.
+A thought describes the cells of a view one after another; `scan` explains it with examples. Every
+sign here is training text: the shipped weights were trained on these bytes.
+
+A long world alternates its own clips, which tell its story, with filler clips. All worlds share the
+filler clips, so nano knows their scenes by heart. A scene that no filler clip has is *non-filler*.
 """
 
 from __future__ import annotations
@@ -13,47 +16,56 @@ from nano.teacher.goal import Goal, up_to_object
 from nano.teacher.labels import CellContent
 
 KEYWORD, OTHER_WORD = "~", ","
-"""After each word: whether it is one of the goal's keywords."""
+"""Signs after each word: the word is one of the goal's keywords, or it is not."""
 HIT, CANDIDATE, REPEAT, NOTHING = "+", "=", "^", "-"
-"""After each cell: it shows what the goal looks for; it may contain that; it shows the same as the
-cell before, so it gets no sign of its own; none of these."""
+"""Signs after each cell: the cell shows what the goal looks for; it may contain what the goal looks
+for; it shows the same hit as the cell before; it is none of these."""
 LINK, LINK_END = "/", "."
-"""Before and after the previous cell with the same sign, which is missing for the first such
-cell."""
+"""Signs around the number of the previous cell with the same sign; the first such cell has nothing
+between them."""
 SPOKEN = "“"
-"""After each cell during which the voice says the line that the question quotes."""
+"""Sign after each cell during which the voice says the line that the question quotes."""
 OPENED = "*"
-"""After each cell that was opened before, as prompts mark it."""
+"""Sign after each cell that was opened before; prompts use the same mark."""
 NON_FILLER = "!"
-"""After each scene that no filler clip has; and before the first cell, where such scenes matter."""
+"""Sign after each non-filler scene. Before the first cell, it says that such scenes matter here."""
 CLOSED = "/"
-"""At the end of a cell that does not become a candidate when a non-filler scene follows it, because
-it is black or was opened before; and before the first cell."""
+"""Sign at the end of a cell that is black or was opened before. Such a cell does not become a
+candidate when a non-filler scene follows it. The sign also stands right before the first cell."""
 
 SHORT_S = 1.0
-"""The teacher assumes that what does not show in cells of at most this length is not there."""
-COARSE_S, FINE_S = 20.0, 4.0
-"""Cells longer than COARSE_S show too little of a non-filler scene to skip it. In cells of at most
-FINE_S, an object shows in the cell in which the voice names it, or in the next one."""
+"""Cell length in seconds up to which the teacher opens no cell: it assumes that what the frames of
+such short cells do not show is not there."""
+COARSE_S = 20.0
+"""Cell length in seconds above which cells are coarse: a frame shows too little of its cell to tell
+what the cell contains."""
+FINE_S = 4.0
+"""Cell length in seconds up to which cells are fine: an object appears in the cell in which the
+voice names it, or in the next one."""
 LENGTH_SIGNS = ((COARSE_S, "="), (FINE_S, "^"), (SHORT_S, "+"), (0.0, "-"))
-"""Before the first cell: the sign of the first of these lengths, in seconds, that a cell
-exceeds."""
+"""Lengths in seconds, each with a sign. Before the first cell stands the sign of the first length
+that a cell exceeds."""
 
 
 def is_non_filler(content: CellContent) -> bool:
-    """Tell whether a scene belongs to the story of a long world: no filler clip has it."""
+    """Return whether a cell shows a scene that no filler clip has."""
     return (content.place, content.light) not in BANK_CAST.settings
 
 
 def cells_with_line(goal: Goal, texts: Mapping[int, Sequence[str]]) -> list[int]:
-    """Return the cells in which the line is spoken that the question quotes, if it quotes one."""
-    return [cell for cell in sorted(texts) if goal.line and goal.line in texts[cell]]
+    """Return the cells in which the line that the question quotes is spoken.
+
+    The list is empty if the question quotes no line.
+    """
+    if not goal.line:
+        return []
+    return [cell for cell in sorted(texts) if goal.line in texts[cell]]
 
 
 def quote_line(goal: Goal, line_cells: Sequence[int]) -> str:
-    """Quote the goal's line up to its object, then list the cells in which it is spoken.
+    """Quote the goal's line up to its object, then list the cells in which the line is spoken.
 
-    A cell carries the same mark here as later in the thought.
+    Each cell carries the same mark here as later in the thought.
     """
     cells = "".join(f"{cell}{SPOKEN}" for cell in line_cells)
     return f"{SPOKEN}{up_to_object(goal.line)}{cells or NOTHING}: "
@@ -61,13 +73,14 @@ def quote_line(goal: Goal, line_cells: Sequence[int]) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """List names, each followed by its index; return an empty text without names."""
-    if names:
-        return f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: "
-    return ""
+    if not names:
+        return ""
+    numbered = [f"{name}{index}" for index, name in enumerate(names)]
+    return f"Of {', '.join(numbered)}: "
 
 
 def mark_words(words: Sequence[str], keywords: Collection[str]) -> str:
-    """Write words, each followed by whether it is a keyword."""
+    """Write words, each followed by the sign that says whether it is a keyword."""
     return "".join(f"{word}{KEYWORD if word in keywords else OTHER_WORD}" for word in words)
 
 
@@ -76,16 +89,20 @@ def read_cell(
 ) -> str:
     """Write what a cell shows, as far as the goal needs it; nothing for a black cell (None).
 
-    Where the goal names several objects, a colour and a shape can both be keywords and belong to
-    different objects. Then the text also names the whole object, and its index if the goal names
-    it.
+    If the goal names several objects, the colour and the shape in a cell can both be keywords but
+    belong to different objects. Then the text also names the whole object, and adds its index if
+    the goal names it.
     """
     if content is None:
         return ""
-    text = mark_words((content.place, content.light), goal.keywords) if with_scene else ""
-    text += NON_FILLER * (marks_non_filler and is_non_filler(content))
+    text = ""
+    if with_scene:
+        text += mark_words((content.place, content.light), goal.keywords)
+    if marks_non_filler and is_non_filler(content):
+        text += NON_FILLER
     text += mark_words([part for part in (content.colour, content.shape) if part], goal.keywords)
     if len(goal.objects) > 1 and {content.colour, content.shape} <= goal.keywords:
-        is_named = content.object in goal.objects
-        text += f" {content.object}{goal.objects.index(content.object) if is_named else ''}"
+        text += f" {content.object}"
+        if content.object in goal.objects:
+            text += str(goal.objects.index(content.object))
     return text

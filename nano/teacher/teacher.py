@@ -1,10 +1,10 @@
-"""`Expert`: the teacher as a model: answers every call by rules, from the frames shown and the
-prompt.
+"""`Expert`: the teacher, a model that answers every call of a search by rules.
 
-The oracle knows where everything is. The teacher recognises the content of each frame without
-error, but it knows only the frames of the cells in view, the text of the prompt, and how
-AtlasWorlds are built. So a model can learn everything that it does. It thinks before it acts: its
-thought scans the cells one by one, and the action follows from the thought.
+The oracle of AtlasWorld knows where everything is. The teacher recognises the content of each frame
+without error, but it knows only the frames of the cells in view, the text of the prompt, and how
+AtlasWorlds are built. A model that sees the same can therefore learn all that the teacher does. The
+teacher thinks before it acts: its thought scans the cells one by one, and the action follows from
+the thought.
 """
 
 from __future__ import annotations
@@ -44,59 +44,57 @@ from nano.teacher.scan import Scan, scan_view
 SETTINGS: dict[str, Any] = {
     name: getattr(PRESET, name) for name in ("k", "cell", "fit", "steps", "plateau")
 }
-"""Settings of a search that the teacher expects, and with it nano."""
+"""Settings of a search that the teacher expects, and so does nano, which imitates the teacher."""
 
 
 class Expert:
-    """The teacher for all questions about the world of one script, as a model that `ask` accepts.
+    """The teacher for all questions about one world, as a model that `ask` accepts.
 
     Attributes:
         script: Script of the world.
         name: Name of this model in traces and cache keys.
         parameters: Parameters of this model in cache keys.
-        preset: That of nano.
+        preset: The preset of nano, so that the teacher gets the views and prompts that nano gets.
     """
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self.name = f"nano@expert:{script.name}"
-        self.preset = PRESET  # so that it is shown and asked what nano is
+        self.preset = PRESET
         self.parameters: Mapping[str, Any] = {"version": 2}
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request.
 
         Raises:
-            AssertionError: The question is not worded as AtlasWorld words its own.
+            AssertionError: AtlasWorld does not write such a question, or the teacher does not
+                answer calls of this type.
         """
         written = self.answer(request.facts)
         try:
             answer = request.schema.model_validate(written)
         except ValidationError:
-            # The student nano weighs the choice that it makes, other models are told to weigh each.
+            # nano weighs only the choice that it makes; other models' schemas ask for all choices.
             rest = set(range(len(request.facts.question.choices))) - {written["answer"]}  # type: ignore[attr-defined]
-            others = [
+            written["weighed"] += [
                 {"choice": choice, "supporting": [], "contradicting": []} for choice in sorted(rest)
             ]
-            answer = request.schema.model_validate(
-                {**written, "weighed": [*written["weighed"], *others]}
-            )
+            answer = request.schema.model_validate(written)
         text = to_json(answer)
         return Reply(answer, text, estimated_usage(request, text))
 
     def answer(self, call: Any) -> dict[str, Any]:
-        """Answer a call by the JSON object that its schema asks for."""
+        """Return the answer to a call, as the JSON object that nano's schema asks for."""
         goal = goal_of(call.question)
         match call:
             case TaskCall():
-                return {
-                    "search_task": goal.search_task,
-                    **({"traversal": "dfs"} if call.chooses_traversal else {}),
-                }
+                plan = {"search_task": goal.search_task}
+                if call.chooses_traversal:
+                    plan["traversal"] = "dfs"
+                return plan
             case ProbeCall():
-                return answer_probe(
-                    self.scan(goal, call.observation, call.closed, for_probe=True), call.top
-                )
+                scan = self.scan(goal, call.observation, call.closed, for_probe=True)
+                return answer_probe(scan, call.top)
             case StepCall():
                 return self._answer_step(call, goal)
             case ReviewCall():
@@ -112,7 +110,7 @@ class Expert:
         raise AssertionError(f"The teacher does not answer calls of type {type(call).__name__}.")
 
     def contents(self, observation: Observation) -> list[CellContent | None]:
-        """Return what each cell of a view shows; None for a black cell."""
+        """Return what the frame of each cell of a view shows; None for a black cell."""
         view = observation.view
         return [
             None if index in view.dead else content_at(self.script, time_s)
@@ -127,7 +125,7 @@ class Expert:
         *,
         for_probe: bool = False,
     ) -> Scan:
-        """Scan the cells of a view, with the subtitle lines that the prompt lists."""
+        """Scan the cells of a view, with the subtitle lines that the prompt lists: `scan_view`."""
         return scan_view(
             goal,
             self.contents(observation),
@@ -140,13 +138,16 @@ class Expert:
 
     def _answer_step(self, call: StepCall, goal: Goal) -> dict[str, Any]:
         observation = call.observation
-        is_new_view = call.begins  # otherwise an earlier step holds the thought about this view
+        is_new_view = call.begins
         scan = self.scan(goal, observation, call.opened)
         action = choose_action(scan, self.contents(observation), observation.legal, is_new_view)
+        # In a view that is not new, an earlier step of the conversation holds the thought.
         return {"thought": scan.thought if is_new_view else "Go on.", "action": action}
 
     def _answer_glance(self, call: GlanceCall, goal: Goal) -> dict[str, Any]:
-        contents, cells = self.contents(call.observation), call.observation.view.cells
+        """Answer from the frames of one view, as if each frame that matches were evidence."""
+        view = call.observation.view
+        citable = call.observation.legal["add_to_scratchpad"]
         evidence = [
             Evidence(
                 cell.midpoint_s,
@@ -156,10 +157,7 @@ class Expert:
                 0.5,
                 label=str(cell.index),
             )
-            for cell, content in zip(cells, contents, strict=True)
-            if content is not None
-            and goal.matches(content)
-            and cell.index in call.observation.legal["add_to_scratchpad"]
+            for cell, content in zip(view.cells, self.contents(call.observation), strict=True)
+            if content is not None and goal.matches(content) and cell.index in citable
         ]
-        labelled = bool(call.observation.legal["add_to_scratchpad"])
-        return answer_decision(call.question, goal, evidence, labelled=labelled, by_cell=True)
+        return answer_decision(call.question, goal, evidence, labelled=bool(citable), by_cell=True)
