@@ -71,7 +71,7 @@ def untrusted(value: object, max_chars: int = MAX_CHARS) -> Html:
 
 
 def tag(name: str, *inside: object, **attributes: object) -> Html:
-    """Return an element; its content and attribute values are escaped unless they are Html."""
+    """Return an element; its content is escaped unless it is Html, its attributes always are."""
     pairs = ""
     for key, value in attributes.items():
         pairs += f' {key}="{escape(plain_text(value, 2_000))}"'
@@ -154,7 +154,10 @@ def plain_text(value: object, max_chars: int) -> str:
 
 
 def shrink_jpeg(jpeg: bytes, max_width_px: int, max_bytes: int = MAX_IMAGE_BYTES) -> bytes:
-    """Return a JPEG within both limits: `jpeg` itself, or one of lower quality and size."""
+    """Return a JPEG within both limits: `jpeg` itself, or one of lower quality and size.
+
+    One that is made smaller is at most twice as high as `max_width_px`, too.
+    """
     original = Image.open(io.BytesIO(jpeg), formats=["JPEG"])
     if len(jpeg) <= max_bytes and original.width <= max_width_px:
         return jpeg

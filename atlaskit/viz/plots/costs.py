@@ -239,7 +239,7 @@ def pareto(
         ax: Axes to draw on; None makes a new figure.
 
     Raises:
-        InputError: A column is missing, or a method has several rows.
+        InputError: A column is missing, there are no rows, or a method has several.
 
     Examples:
         >>> ax = ak.plots.pareto(ak.statistics.comparison({"video-rlm": rows}))
@@ -259,7 +259,7 @@ def pareto(
     colours = dict[str, str]()
     markers = dict[str, str]()
     for method in methods:
-        look = method_look(method, methods, 0)
+        look = method_look(method, methods, model_index=0)  # all points are drawn alike
         colours[method] = look.colour
         markers[method] = look.marker
     with styled_axes(ax, (7.2, 4.4)) as ax:
@@ -335,6 +335,7 @@ def _scale(ax: Axes, costs: pd.Series) -> None:
     if low > 0:
         ax.set_xscale("log")
         ax.set_xlim(low / MARGIN, high * MARGIN)
+        # Over more than 1.5 decades, labels at 2 and 5 would overlap.
         count_decades(ax.xaxis, is_fine=high / low < 30)
     else:
         ax.xaxis.set_major_formatter(short_count)
