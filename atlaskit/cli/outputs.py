@@ -100,7 +100,7 @@ class Output:
             raise InputError(f"{self.option} must end in {endings}; got {shown}.")
         try:
             self._check_place(path, f"{self.option} {shown}")
-        except InputError:
+        except InputError:  # is a ValueError too
             raise
         except (OSError, ValueError) as error:
             raise InputError(

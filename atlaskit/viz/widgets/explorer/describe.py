@@ -205,8 +205,9 @@ def _shares(span: Sequence[float], duration_s: float) -> list[float]:
     return [min(1.0, max(0.0, time_s / duration_s)) for time_s in span]
 
 
-LANE_PARTS = 400
-"""Equal parts into which a lane divides the video: smaller parts would share pixels."""
+MARKS = 400
+"""Equal parts into which a lane divides the video, each marked or not: smaller parts would share
+pixels."""
 
 
 def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[float]]:
@@ -216,16 +217,16 @@ def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[flo
         spans_s: Start and end of each interval in seconds, in any order.
         duration_s: Length of the video in seconds.
     """
-    spans = np.array(list(spans_s), float).reshape(-1, 2) / duration_s * LANE_PARTS
-    first = np.clip(spans[:, 0].astype(int), 0, LANE_PARTS - 1)
-    after = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, LANE_PARTS)
-    size = LANE_PARTS + 1
+    spans = np.array(list(spans_s), float).reshape(-1, 2) / duration_s * MARKS
+    first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
+    after = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
+    size = MARKS + 1
     # At each part: how many intervals begin there, less those that have ended.
     steps = np.bincount(first, minlength=size) - np.bincount(after, minlength=size)
     is_covered = np.cumsum(steps) > 0
     # The last value is false, so starts and ends alternate.
     edges = np.flatnonzero(np.diff(np.concatenate([[0], is_covered])))
-    return [[int(start) / LANE_PARTS, int(end) / LANE_PARTS] for start, end in edges.reshape(-1, 2)]
+    return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
 
 
 MAX_NAME = 60
