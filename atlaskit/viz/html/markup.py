@@ -37,6 +37,7 @@ MAX_IMAGE_BYTES = 300_000
 QUALITIES = (82, 70, 55, 40)
 """JPEG qualities that are tried before an image is scaled down further."""
 _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
+"""A part of a long word, after which the word may wrap."""
 _WHITESPACE = re.compile(r"\s+")
 _TEX = re.compile(r"[$\\]")
 """Signs that begin a formula: notebooks render `$5 or $10` as a formula, unless each sign is in an

@@ -83,6 +83,7 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     }
     with styled_axes(ax) as ax:
         shared = {"x": "bar", "order": range(len(means)), "width": 0.6, "saturation": 1, "ax": ax}
+        # This bar is the sum of both, and the Master's bar covers its lower part.
         sns.barplot(rows, y="both", color=categorical(4), label="Workers", **error_bars, **shared)
         sns.barplot(
             rows, y="master_tokens", color=categorical(0), label="Master", errorbar=None, **shared

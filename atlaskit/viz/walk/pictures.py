@@ -94,7 +94,7 @@ class Marker:
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
         """Yield the outlines on a view: the cells that hold the answer, then those acted on."""
-        k = view.k or self._run.k
+        k = view.k or self._run.k  # a view has a k of its own only over any stretch
         if k is None or k > MAX_K:
             return
         grid = grid_of_view(view, self._run)

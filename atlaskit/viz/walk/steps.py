@@ -350,7 +350,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "notes": notes,
         "evidence": links,
         "moments": list(map(list, moments_of(run))),
-        "found": truth,
+        "found": truth,  # what became of the moments
         "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),

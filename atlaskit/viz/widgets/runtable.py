@@ -150,6 +150,7 @@ class RunTable(PageOwner):
 
         Raises:
             InputError: There is no such row, it has no trace, or the two questions differ.
+            VideoError: The video of the row's case does not open.
         """
         paths = [self._trace_path(number) for number in (row, other) if number is not None]
         return TraceViewer(*paths, video=self._video(row), cache=self.cache)
