@@ -93,9 +93,10 @@ def run_all(
     given: Mapping[str, Any] | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
-    """Run notebooks in the order of their names, and write a results page, `index.html`.
+    """Run notebooks one by one, those of a folder by their names, and write a results page.
 
-    Notebooks that are not run this time keep their earlier section on the page.
+    Notebooks that are not run this time keep their earlier section on the page, `index.html`, under
+    the conditions that `write_index` names. A replay runs several at the same time.
 
     Args:
         places: Notebooks, or folders of notebooks.

@@ -302,7 +302,7 @@ NO_MODEL = (
 
 
 class Explorer(Protocol):
-    """The part of an explorer that the panel uses."""
+    """The part of an explorer that the panel uses: see `GridExplorer`."""
 
     atlas: Atlas
     vlm: Model | str | None

@@ -42,7 +42,7 @@ MAX_MARKS = 400
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run found in a video, to be marked on cells: evidence, dead zones and coverage."""
+    """What the page marks of a run: evidence and dead zones, and on the ruler the coverage too."""
 
     evidence: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()

@@ -99,8 +99,8 @@ class GridExplorer(PageOwner):
 
     Attributes:
         atlas: The environment that the grids come from.
-        marks: The evidence and dead zones that are marked on cells. After setting it, `refresh`
-            redraws the page.
+        marks: The evidence and dead zones that are marked on cells and on the ruler, and the
+            coverage, which is marked on the ruler. After setting it, `refresh` redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was named by its time.
         vlm: The model that the page asks; None if there is none. The page can name another.
