@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from atlaskit.environment.grid import Grid, Shift
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
@@ -361,10 +363,11 @@ def cells_over(moment: Span, grid: Grid) -> range:
 
 
 def _positions(moment: Span, grid: Grid) -> tuple[float, float]:
-    """Return where the part of a moment within a grid begins and ends, counted in cells.
-
-    All cells count as equally long, which those of a collection's root grid are not.
-    """
+    """Return where the part of a moment within a grid begins and ends, counted in cells."""
     start_s = max(moment[0], grid.start_s)
     end_s = min(moment[1], grid.end_s)
+    if grid.is_uneven:
+        cells = np.arange(grid.size + 1)
+        first, last = np.interp((start_s, end_s), grid.edges, cells)
+        return float(first), float(last)
     return (start_s - grid.start_s) / grid.resolution_s, (end_s - grid.start_s) / grid.resolution_s
