@@ -494,6 +494,7 @@ def resolutions(
         )
         ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
         ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
+        # The grey area, below one frame, is as high as one depth; the rings fit in as well.
         lowest_s = min(1 / (fps * k**2), 0.6 * min(finest_s))
         ax.set_ylim(lowest_s, 2 * resolution_s(marked_s[-1], k, 0))
         below = f"below one frame at {fps:g} fps: neighbours show the same"
