@@ -186,6 +186,7 @@ class TestReview:
         assert queued[4:] == ((0, 5),), "a moment means its region, an interval of hours root cells"
         second = [sortie.path for sortie in result.trace.of("assign")[1].sorties]
         assert len(second) == 3 and all(path in queued or 53 <= path[0] <= 63 for path in second)
+        assert len(set(second) & set(queued)) == 2, "not root cells alone"
 
     def test_a_region_whose_evidence_is_erased_becomes_dead(self, searched: Callable[..., Result]) -> None:
         def erase(request: Request, answer: Answer) -> Answer:
