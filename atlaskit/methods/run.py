@@ -200,8 +200,8 @@ class MethodRun(Run):
             question: The question, as text or as a `Question`.
             choices: The possible answers; None for an answer in words.
             vlm: The model, the address of its server, or its name: see `ask`.
-            size: Width and height of a frame's cell in pixels; None for the size that suits the
-                model.
+            size: Width and height of a frame's cell in pixels; of a native cell, the longer of the
+                two. None for the size that suits the model.
             fit: How a frame fills its cell: see `ak.Search`.
             subtitles: Whether the model gets the subtitle lines.
             threads: Calls that are made at the same time. No result depends on the number, unless
@@ -301,8 +301,8 @@ class MethodRun(Run):
             news: Returns the text of the call that is new to the model.
 
         Raises:
-            Unreachable: If the first MAX_UNANSWERED calls of the run fail because the server is
-                unreachable.
+            Unreachable: If the server cannot be reached in MAX_UNANSWERED calls before any call of
+                the run got a reply.
         """
         size = len(items) if self.budget is None else self.threads
         unreachable = 0
@@ -404,7 +404,8 @@ def method(
 
     Args:
         name: Name of the method.
-        k: The method shows sheets of up to k×k cells; 0 if it shows no frames.
+        k: A run does not start if a sheet of k×k cells cannot be made. It is the largest sheet of
+            the method or, if a setting decides on the sheets, the smallest. 0: it has none.
         free_text: Whether the method needs a model that writes free text.
     """
 

@@ -132,7 +132,7 @@ def is_out_of_bounds(text: str, schema: type[BaseModel] | ParametricSchema) -> b
 def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:
     """Replace each placeholder by its values, written as pydantic writes a Literal."""
     match schema:
-        case {"x-atlaskit-among": name, **rest}:  # PLACEHOLDER; a bare name would match any key
+        case {"x-atlaskit-among": name, **rest}:  # PLACEHOLDER: a pattern takes no bare name
             allowed = values[name]
             type_name = "string" if isinstance(allowed[0], str) else "integer"
             literal = {"const": allowed[0]} if len(allowed) == 1 else {"enum": list(allowed)}
