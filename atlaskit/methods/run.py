@@ -85,7 +85,7 @@ class Call:
             step: The purpose of the call, in one word.
             schema: The form of the reply.
             system: The system message: what the model is and what it sees.
-            parts: The texts and images of the user message.
+            parts: The texts and images of the user message; empty ones are left out.
         """
         question = getattr(self, "question", None)
         if question is not None:
