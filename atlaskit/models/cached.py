@@ -399,7 +399,7 @@ class Call:
 
     role: Role
     step: str
-    """What the call is for: task, probe, step, review or decision, or a step of another method."""
+    """What the call is for: `Request.step`."""
     calls: int
     prompt_tokens: int
     cached_tokens: int

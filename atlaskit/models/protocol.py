@@ -157,7 +157,7 @@ class Usage:
     """
 
     calls: int = 0
-    """Attempts (HTTP exchanges), the failed ones included."""
+    """Attempts, the failed ones included; `ak.VLM` says what an attempt is."""
     prompt_tokens: int = 0
     """Tokens of the prompts, images included."""
     cached_tokens: int = 0
@@ -302,7 +302,8 @@ class Request:
 
     role: Role
     step: str
-    """What the call is for: task, probe, step, review or decision."""
+    """What the call is for: task, plan, probe, look, step, review or decision, or a step of another
+    method."""
     messages: tuple[Message, ...]
     schema: type[BaseModel] | ParametricSchema
     facts: object = field(default=None, compare=False)
@@ -363,7 +364,7 @@ class CallControl(TypedDict, total=False):
     """
 
     max_attempts: int
-    """Most HTTP exchanges of the call, the first included. Default: `MAX_ATTEMPTS`."""
+    """Most attempts of the call, the first included. Default: `MAX_ATTEMPTS`."""
     deadline_s: float | None
     """When the last attempt must end, by `now_s`. None: no limit."""
     cancel: threading.Event | None
