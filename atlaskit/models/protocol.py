@@ -157,7 +157,7 @@ class Usage:
     """
 
     calls: int = 0
-    """Attempts, the failed ones included; `ak.VLM` says what an attempt is."""
+    """Attempts (HTTP exchanges), the failed ones included."""
     prompt_tokens: int = 0
     """Tokens of the prompts, images included."""
     cached_tokens: int = 0
