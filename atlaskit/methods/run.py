@@ -257,7 +257,7 @@ class MethodRun(Run):
 
     @property
     def is_over(self) -> bool:
-        """Whether no call but the decision may follow."""
+        """Whether no call but the decision may follow. Sets `limit` once a limit is reached."""
         self.limit = self.limit or self.meter.exhausted()
         return self.limit is not None or self.refusal is not None
 
