@@ -302,8 +302,8 @@ class Request:
 
     role: Role
     step: str
-    """What the call is for: task, plan, probe, look, step, review or decision, or a step of another
-    method."""
+    """What the call is for: task, plan, probe, look, step, review or decision, or a step of
+    another method."""
     messages: tuple[Message, ...]
     schema: type[BaseModel] | ParametricSchema
     facts: object = field(default=None, compare=False)
