@@ -269,6 +269,7 @@ class Loop:
         allotments = meter.allot(steps, ahead)
         tasks = list[Task]()
         sorties = list[SortieRecord]()
+        # The budget may have no allotments for the last regions, which then stay open.
         for assignment, allotment in zip(chosen, allotments, strict=False):
             region = assignment.region
             evidence = self.scratchpad.within(*region.interval_s)

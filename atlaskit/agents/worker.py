@@ -76,7 +76,8 @@ class Visit:
     """The shown grids whose cells cannot be opened: they were seen as finely as possible."""
     events: tuple[Event, ...]
     is_silent: bool
-    """Whether no call of the visit reached the model. A refused call did reach it."""
+    """Whether the visit made calls, and all of them failed, none by a refusal: see
+    `master.Sortie`."""
     refusal: str
     """The failure after which no call of the run can succeed; empty if there was none."""
 
@@ -144,6 +145,7 @@ class Worker:
         )
         self.observation = self.atlas.observe(self.state)
         self.largest_call = task.allotment.largest_call
+        # Fields of each event of the visit.
         self.place: dict[str, Any] = {"round": task.round, "worker": task.worker}
 
     def explore(self) -> Visit:
