@@ -47,7 +47,8 @@ SHEETS = 4
 LOOK_CALLS = 2
 """The most calls of one look: a reply that does not match its schema is corrected once."""
 LASTS_S = 4.0
-"""Assumed duration, in seconds, of the event that is searched for, if the plan gives 0 or fails."""
+"""Assumed duration, in seconds, of the event that is searched for, if the plan gives 0, or none
+because its call failed."""
 MOST_CLOSER = 2
 """How often the whole video may be searched again at half the step, if reviews ask for it."""
 MOST_FAILURES = 2

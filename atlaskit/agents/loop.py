@@ -52,7 +52,8 @@ Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
-* Workers: "explored", because the strategy chose no more regions.
+* Workers: "explored", because the strategy chose no more regions; or, in a search by looks, because
+  all was seen and judged.
 * Global: "rounds" or one of the budget's limits is used up, or the "model" does not answer.
 """
 

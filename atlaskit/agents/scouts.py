@@ -9,7 +9,7 @@ function of this form:
 
 A scout returns hints: which cells of a grid to look at first, and why. They must depend only on the
 sight (the scout's inputs) and the grid. Hints are never evidence. They go into prompts, and help
-to rank the regions of the root grid: the hint, weighted, or the master's score counts, whichever is
+to rank the regions of the root grid: the weighted hint or the master's score counts, whichever is
 higher.
 Their reasons may hold untrusted text, such as subtitle lines, and are therefore made printable and
 short.

@@ -217,17 +217,17 @@ class Worker:
 
     def next_call(self, steps_left: int) -> StepCall:
         """Return the next call: the turns so far, and the current observation."""
-        task = self.task.search_task
+        search_task = self.task.search_task
         seen = self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         return StepCall(
             self.run.question,
-            task,
+            search_task,
             observation=seen,
             turns=self.turns,
             steps_left=steps_left,
             begin=self.begin,
-            hints=self.survey.hints_for(task, self.state.grid, open_cells),
+            hints=self.survey.hints_for(search_task, self.state.grid, open_cells),
             idle_left=self.idle_left,
         )
 
