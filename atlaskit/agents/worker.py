@@ -1,7 +1,7 @@
 """`Worker`: explores one region within its share of the budget (paper §3.2).
 
 A failed call costs a step, not the region: the worker goes on and keeps the evidence found so far.
-A region whose visit was cut short stays open.
+A region whose visit was cut short opens again, once.
 
 A conversation is about one view. It only grows while the view stays the same, so that the server's
 prefix cache can reuse it; on another view a new conversation begins.
@@ -28,7 +28,7 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, BadReply, ModelError, Refused
 from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
-"""A worker gives up after this many failed calls in a row; its region stays open."""
+"""A worker gives up after this many failed calls in a row; its visit was then cut short."""
 
 WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a visit ended.
@@ -83,7 +83,7 @@ class Visit:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether the region was not fully explored, so that it stays open."""
+        """Whether the region was not fully explored, so that it opens again, but only once."""
         has_failure = any(isinstance(event, Failure) for event in self.events)
         return self.stop in ("failed", "budget") or (
             self.stop in ("steps", "plateau") and has_failure
