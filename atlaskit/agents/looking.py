@@ -607,8 +607,7 @@ class Looking:
             return decision  # the votes decide
         self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
         if not len(self.scratchpad):
-            state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
-            self.scratchpad = self.master.cite(decision, self.atlas, state)
+            self.cite(decision)
         return decision
 
     def decide(self, stop: Stop) -> None:
@@ -626,7 +625,12 @@ class Looking:
             sample=self.search.sample * (self.votes - 1),
         )
         if self.verdict is not None and root is not None:
-            self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
+            self.cite(self.verdict)
+
+    def cite(self, decision: Reply) -> None:
+        """Make the cells of the root sheet that a decision cites evidence."""
+        state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
+        self.scratchpad = self.master.cite(decision, self.atlas, state)
 
     def look_closer(self) -> None:
         """Halve the step of the search, so that the whole video is searched again, more finely.
