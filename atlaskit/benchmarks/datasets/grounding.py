@@ -262,7 +262,7 @@ def comet(
     Args:
         root: Folder with a JSON, JSON Lines or Parquet file of the rows, and `videos/`.
         subtitles: Whether the videos get their subtitles. None are published; files of your own
-            are taken from `subtitles/`, by the video's name.
+            are taken from `subtitles/`, by the name that a row gives the video.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's file.
 
     Raises:
