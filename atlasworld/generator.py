@@ -63,7 +63,7 @@ def write_script(
             whole number of frames.
 
     Raises:
-        InputError: No AtlasWorld video can have this duration, frame rate or size.
+        InputError: No AtlasWorld script can have this duration, frame rate or size.
     """
     check_picture(duration_s, fps, size)
     if duration_s > LONGEST_S:

@@ -55,8 +55,8 @@ def ten_hour(
     """Return the same questions, each about its video at a random place among other videos.
 
     As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
-    question's id; they repeat if there are too few. With the same `among`, a question's variant
-    does not depend on the other questions. A video that is longer than `duration_s` stays alone. So
+    question's id; they repeat if there are too few. A question's variant depends on which videos
+    there are, not on the other questions. A video that is longer than `duration_s` stays alone. So
     does a video beside which no other fits, with a warning. `positions_s` and the answer of a
     "when" question move with the video, and LongVideoBench's frame indices become `positions_s`. A
     question about "the video" (what comes first, how often) then refers to the whole variant, as in
@@ -69,7 +69,8 @@ def ten_hour(
 
     Args:
         cases: The questions to move.
-        among: Cases whose videos surround the question's own; `cases` themselves if None.
+        among: Cases whose videos may surround the question's own, like those of `cases`; None adds
+            none.
         seed: Seed of the order.
         duration_s: Longest duration of a variant, in seconds.
         progress: Whether to show a progress bar while videos open.

@@ -573,9 +573,9 @@ def longtimescope(
 ) -> Benchmark:
     """Load LongTimeScope, or TimeScope, which has the same layout, from a folder.
 
-    The facts of a case are `type` (QA, OCR, temporal), `length` (of the video, as published) and
-    `subtitles`. The category is the type. Videos without a file are listed in `missing` and
-    reported in a warning.
+    The facts of a case are `type` (QA, OCR, temporal), `length` (of the video in seconds, as
+    published) and `subtitles`. The category is the type. Videos without a file are listed in
+    `missing` and reported in a warning.
 
     Args:
         root: Folder with rows as Parquet, JSON or JSON Lines; the videos are in `videos/` or the

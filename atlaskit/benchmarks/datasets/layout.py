@@ -57,7 +57,8 @@ def packed_in(home: Path) -> dict[str, str]:
     for pattern, command in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
-            # A quoted asterisk would not stand for other characters; an empty part needs no quotes.
+            # The shell would take a quoted asterisk as it is; an empty part needs no quotes.
+            # `unzip` itself reads the asterisk of its quoted path.
             parts = "*".join(part and shlex.quote(part) for part in name.split("*"))
             found[name] = command.format(
                 path=shlex.quote(str(home / name)), parts=f"{folder}/{parts}", home=folder
@@ -103,7 +104,8 @@ class MediaFiles:
 
     home: Path
     folders: tuple[str, ...]
-    """Folders inside `home`, in the order in which they are searched."""
+    """Folders inside `home`, in the order in which they are searched. "" is `home` itself: then the
+    folders one level below it are searched too."""
     suffixes: tuple[str, ...] = VIDEO_SUFFIXES
     """Suffixes of such files, the preferred one first. Their case does not matter."""
 
