@@ -45,7 +45,8 @@ JITTER = 0.98
 TICK_TOLERANCE = 0.05
 """Share of a tick by which a frame may come late: times in files are rounded."""
 _TIMECODE = re.compile(
-    r"(?P<hours>\d{1,3})[:;](?P<minutes>\d\d)[:;](?P<seconds>\d\d)(?P<sign>[:;.,])(?P<frame>\d{1,4})",
+    r"(?P<hours>\d{1,3})[:;](?P<minutes>\d\d)[:;](?P<seconds>\d\d)"
+    r"(?P<sign>[:;.,])(?P<frame>\d{1,4})",
     re.ASCII,
 )
 
