@@ -69,10 +69,8 @@ def test_mlvu_averages_in_two_ways() -> None:
     ("dataset", "facts", "names"),
     [
         ("Video-MME", [{"duration": name} for name in ("long", "short", "medium")], ["short", "medium", "long"]),
-        ("LongVideoBench", [{"duration_group": s} for s in (60, 15, None)], ["duration_group 15", "duration_group 60"]),
         ("LongTimeScope", [{"type": "QA", "length": 3600}, {"type": "OCR", "length": 600}, {"type": "", "length": 600}],
          ["OCR", "QA", "length 600", "length 3600"]),
-        ("EgoSchema", [{}], []),
     ],
 )  # fmt: skip
 def test_the_groups_of_a_dataset_come_in_their_order(
@@ -203,8 +201,6 @@ def test_rejection_counts_as_it_is_defined() -> None:
     assert measures["false rejections"].mean == pytest.approx(1 / 3)
     assert all(each.low < each.mean < each.high for each in measures.values())
     assert ak.metrics.rejection([when(there, ABSENT)]) == [], "nothing is absent"
-    lazy = values(ak.metrics.rejection([absent, *[when(there, ABSENT)] * 3]))
-    assert lazy["rejection F1"] == pytest.approx(0.4), "who rejects all gains little"
 
 
 TYPES = (("x", "y"), ("x",), (), ("y",))

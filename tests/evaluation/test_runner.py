@@ -24,7 +24,7 @@ import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import AtlasError, InputError, VideoError
+from atlaskit.errors import AtlasError, VideoError
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.rows import COUNTS
 from atlaskit.evaluation.runner import EvaluationStopped
@@ -62,8 +62,7 @@ def test_each_question_has_a_row_and_a_repetition_costs_nothing(cases: tuple[Cas
     assert first["id"].tolist() == [case.question.id for case in cases] and set(first["seed"]) == {1, 2}
     assert (first["calls"] == first["master_calls"] + first["worker_calls"]).all()
     assert (first["tokens"] == first["prompt_tokens"] + first["completion_tokens"]).all()
-    assert first["estimated"].all() and (first["failure"] == "").all()
-    assert (first["coverage"] > 0).all() and (first["depth"] >= 1).any()
+    assert (first["failure"] == "").all() and (first["coverage"] > 0).all()
 
 
 def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, ...], cache: Cache) -> None:
@@ -110,10 +109,6 @@ def test_rows_say_all_in_words_and_load_as_they_were_saved(
         pd.testing.assert_frame_equal(again, saved.reset_index(drop=True), check_dtype=False)
         assert again.attrs == table.attrs
     assert again.attrs["run"]["versions"]["atlaskit"]
-    with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        tables.save(table, tmp_path / "rows.xlsx")
-    with pytest.raises(InputError, match="is not a saved evaluation"):
-        tables.load(tmp_path / "none.parquet")
 
 
 def test_traces_are_saved_in_a_folder_and_named_in_the_table(
@@ -131,9 +126,6 @@ def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     read = tables.load("rows.csv")
     assert read["trace"].tolist() == [path, ""]
     assert read["prediction"].tolist() == table["prediction"].tolist() and read["prediction"].tolist()[1] is None
-    (in_tmp / "file").touch()
-    with pytest.raises(InputError, match=r"file cannot be a folder for traces: [^\n]+\.$"):
-        run(traces="file")
 
 
 def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Failing:
