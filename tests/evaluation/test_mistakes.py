@@ -51,6 +51,8 @@ MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
         "only questions about a world of its own",
     ),
     (lambda world: by_workers(world.cases(), vlm=aw.Oracle, workers=[]), "one or more whole numbers"),
+    (lambda world: ak.statistics.accuracy("rows.csv"), r"ak\.read_rows opens a file; got 'rows\.csv'"),  # type: ignore[arg-type]
+    (lambda world: ak.benchmarks.published("egoschema"), "split must be lvbench, .*videomme-long"),  # type: ignore[arg-type]
     (lambda world: ak.statistics.exponent(ROWS.assign(duration_s=60.0)), "two or more durations"),
     (lambda world: interval([], []), "no rows"),
     (lambda world: interval([1.0], ["a"], level=95), "between 0 and 1"),

@@ -100,7 +100,6 @@ class TestShards:
             parts[number].attrs[SHARD] = where
         for given_, words in (
             ({"1": parts[1], "2": parts[2]}, "Of 3 shards, these are missing: 3"),
-            ({"1": parts[1], "again": parts[1]}, "are both shard 1"),
             ({"1": parts[1], "2": parts[2], "3": parts[3]}, "different settings: settings k is 4 and 8"),
             ({"rows": run(part, cache)}, "without --shard"),
         ):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import atlaskit as ak
 from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import interval, interval_of_ratio, paired
 from atlaskit.evaluation.statistics import COMPUTE, accuracy, breakdown, compare, compute, exponent
@@ -187,9 +185,3 @@ def test_what_is_undefined_without_a_video_has_no_interval() -> None:
     assert lone.mean == 0.5 and math.isnan(lone.low) and math.isnan(lone.high)
     constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
     assert math.isnan(constant.p), "an error of rounding is none"
-
-
-@pytest.mark.parametrize("drawn", [ak.statistics.accuracy, ak.statistics.costs, ak.plots.tokens_by_role])
-def test_a_name_of_a_file_is_no_table(drawn: Any) -> None:
-    with pytest.raises(InputError, match=r"ak\.read_rows opens a file; got 'rows\.csv'"):
-        drawn("rows.csv")

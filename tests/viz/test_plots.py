@@ -22,11 +22,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
-from support.asking import ask
 from support.model_doubles import ATTACK, Spiteful
 from support.stand_ins import FORTY_CALLS, ScriptedAttackVideo, run
 
-import atlaskit as ak
 from atlaskit.benchmarks.published import RESULTS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
@@ -38,7 +36,7 @@ from atlaskit.viz import plots
 from atlaskit.viz.plots import runs
 from atlaskit.viz.plots.costs import front
 from atlaskit.viz.plots.style import beside_truth
-from atlasworld import Oracle, World
+from atlasworld import World
 
 matplotlib.use("Agg")
 
@@ -123,15 +121,12 @@ def box_of(text: Text) -> Bbox:
 
 @pytest.mark.family
 @pytest.mark.parametrize("name", ["path", "before_after"])
-def test_figures_of_a_run_are_legible_on_a_page(name: str, answered: Result, world: World, shared_cache: Cache) -> None:
+def test_figures_of_a_run_are_legible_on_a_page(name: str, answered: Result) -> None:
     """No text is smaller than 7 points, and none stands outside the figure."""
-    blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=0.5), workers=3, cache=shared_cache, cell=48)
-    for shown in (answered, blind):
-        figure = getattr(plots, name)(shown).figure
-        assert figure.get_size_inches()[0] == runs.WIDTH_IN
-        verdict = f"{shown.answer_in_words}, which is {'right' if shown.is_right else 'wrong'}"
-        assert f"video-rlm · oracle: {verdict}" in note_of(figure.axes[0])
-        assert_legible(figure)
+    figure = getattr(plots, name)(answered).figure
+    assert figure.get_size_inches()[0] == runs.WIDTH_IN
+    assert f"video-rlm · oracle: {answered.answer_in_words}, which is right" in note_of(figure.axes[0])
+    assert_legible(figure)
 
 
 def test_the_path_shows_visits_evidence_and_dead_zones(answered: Result, world: World) -> None:
@@ -216,8 +211,6 @@ def test_the_front_is_what_no_point_beats(points: list[tuple[float, float]]) -> 
 def test_published_results_have_a_source_and_a_share() -> None:
     assert all(0 < each.score < 1 and each.source and each.system for each in RESULTS)
     assert len({(each.system, each.split) for each in RESULTS}) == len(RESULTS)
-    with pytest.raises(InputError, match="split must be lvbench, .*longvideobench-long, videomme-long"):
-        ak.benchmarks.published("egoschema")  # type: ignore[arg-type]
 
 
 TWO = ("nano", "oracle (perfect)")
@@ -271,7 +264,6 @@ FIGURES: dict[str, Callable[[], Axes]] = {
         evaluation(durations_s=(600, 3600, 10_800, 36_000), methods=METHODS[:3], models=TWO), "tokens"
     ),
     "depths of models": lambda: plots.depth_budget(depths(models=TWO), 36_000),
-    "depths of two questions": lambda: plots.depth_budget(depths(worlds=1, questions=2), 36_000),
     "spread of models": lambda: plots.against_spread(evaluation(models=TWO)),
     "roles of models": lambda: plots.tokens_by_role(evaluation(models=TWO)),
     "roles, all 0": lambda: plots.tokens_by_role(evaluation(tokens=0.0, master_tokens=0.0, worker_tokens=0.0)),

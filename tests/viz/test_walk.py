@@ -124,10 +124,10 @@ def test_a_result_without_evidence_answer_or_images(world: World, answered: ak.R
     assert len(read(ak.walk.html(uniform)).run["steps"]) == len(uniform.trace)
 
 
-@pytest.mark.parametrize("path", [".", "gone/run.html", "nul\0"])
-def test_a_path_that_cannot_be_written_is_an_error(path: str, answered: ak.Result, in_tmp: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
-        ak.walk.save(answered, path)
+def test_a_path_that_cannot_be_written_is_an_error(answered: ak.Result, in_tmp: Path) -> None:
+    for path in ("gone/run.html", "nul\0"):
+        with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
+            ak.walk.save(answered, path)
 
 
 @pytest.fixture(scope="module")
@@ -144,13 +144,6 @@ def truth_of(result: ak.Result) -> list[tuple[str, int | None]]:
     """Return what is told of each moment that holds the answer, and the step that it is about."""
     run = open_run(result)
     return truth_rows(run, FindingSteps(run.trace))
-
-
-def with_moments(result: ak.Result, *moments_s: tuple[float, float]) -> ak.Result:
-    """Return a run whose question names other moments that hold its answer."""
-    asked = replace(result.question, positions_s=moments_s).to_json()
-    start = replace(result.trace.of(Start)[0], question=asked)
-    return replace(result, trace=ak.Trace((start, *result.trace.events[1:])))
 
 
 def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(
@@ -174,8 +167,9 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
         depth, cell, place = map(int, told.groups())
         assert place == step and views[place].grid.depth == depth
         assert start_s <= views[place].moments[cell] < end_s
-    brief = with_moments(wrong, (410.0, 410.001))
-    ((text, step),) = truth_of(brief)
+    asked = replace(wrong.question, positions_s=((410.0, 410.001),)).to_json()
+    start = replace(wrong.trace.of(Start)[0], question=asked)
+    ((text, step),) = truth_of(replace(wrong, trace=ak.Trace((start, *wrong.trace.events[1:]))))
     deepest = max(event.depth for event in wrong.trace.of("step") if event.interval_s[0] <= 410 < event.interval_s[1])
     assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
     assert wrong.trace.events[step].depth == deepest

@@ -142,6 +142,9 @@ def test_ten_thousand_notes_are_added_and_listed_at_once_and_no_more(cache: Cach
     assert time.monotonic() - began_s < 10, "1,578 notes took 100 s"
     note(page, "1", "2", "too many")
     assert "A video has at most 10,000 notes" in page.of("notes")[-1]["words"]
+    for _ in range(2):
+        file.change(removed=many)
+        file.change(many[:5])
     file.change(removed=many)
     assert [each.tag for each in noted(Flat(), cache).widget.notes] == ["one"]
     assert file.path.stat().st_size < 10_000, "what was removed does not stay for ever"
@@ -184,8 +187,6 @@ def test_what_was_exported_opens_again_as_notes(
     path = tmp_path / f"notes.{form}"
     page.widget.export_notes(path)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "other"))
-    assert explorer_of(Flat(), cache).open_notes(path).notes == before
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "third"))
     empty = noted(Flat(), cache)
     assert opened(empty, path.name, path.read_bytes()) == "" and empty.widget.notes == before
 

@@ -142,15 +142,9 @@ def rows(world: World, shared_cache: ak.Cache, tmp_path_factory: pytest.TempPath
     return joined
 
 
-def sent_table(table: RunTable) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return the first message to the page, and the rows of the others."""
-    head, *batches = RunPage(table).request(want="rows")
-    values = [row for batch in batches for row in batch["rows"]]
-    return head, pd.DataFrame(values, columns=head["columns"])
-
-
 def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
-    head, sent = sent_table(RunTable(rows))
+    head, *batches = RunPage(RunTable(rows)).request(want="rows")
+    sent = pd.DataFrame([row for batch in batches for row in batch["rows"]], columns=head["columns"])
     assert head["count"] == len(sent) == 8 and "seconds" in sent and "trace" not in sent
     for name in ("question", "id", "method", "category", "stop", "tokens", "score"):
         assert sent[name].tolist() == rows[name].tolist(), name
