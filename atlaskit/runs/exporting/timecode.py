@@ -54,8 +54,8 @@ _TIMECODE = re.compile(
 def rate_of(fps: float) -> Fraction:
     """Return the exact rate of a timecode for frames per second: 30000/1001 for 29.97.
 
-    Timecode cannot count at a rate such as 12.5. It becomes the first of RATES that is a multiple
-    of it, or else the next faster one.
+    Timecode can count at any whole rate, but not at a rate such as 12.5. That becomes the first of
+    RATES that is a multiple of it, or else the next faster one.
     """
     nearest = min(RATES, key=lambda rate: abs(float(rate) - fps))
     if abs(float(nearest) - fps) <= NEAR * fps:
