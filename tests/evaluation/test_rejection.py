@@ -43,14 +43,6 @@ def test_an_oracle_says_that_nothing_is_there_once_all_was_seen(lacking: World) 
     assert result.prediction == ABSENT and result.coverage.is_complete
 
 
-@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
-def test_an_oracle_that_mistakes_things_searches_for_what_is_not_there(lacking: World, traversal: str) -> None:
-    search = ak.Search(traversal=traversal, k=4, cell=32)
-    for question in lacking.absent:
-        erring = aw.Oracle(lacking, miss=0.3, confuse=0.3)
-        assert not ak.ask(lacking.drawn, question, vlm=erring, search=search, cache=ak.Cache(None)).failure
-
-
 def test_the_shell_prints_rejection(in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
     loading = ["--load", "minutes", "1", "--load", "absent", "true", "--load", "drawn", "true", "--first", "8"]
     assert main(["evaluate", "atlasworld", *loading, "--oracle", "0", "--out", "rows.csv"]) == 0
