@@ -158,9 +158,12 @@ def seen(
 def in_words(perception: Perception, question: Question, ids: Sequence[str]) -> str:
     """Return a description of events, in order of time.
 
-    An event that was mistaken for a wanted one is described as the wanted one.
+    An event that was mistaken for a wanted one is described as the wanted one. If the question asks
+    about something that the world lacks, there is no wanted event to describe.
     """
     targets = by_id(perception.targets(question))
+    if not targets:
+        return "what is wanted"
     wanted = next(iter(targets.values()))
     events = sorted({targets.get(id, wanted) for id in ids}, key=lambda event: event.start_s)
     return "; ".join(map(describe, events))[:LONGEST_TEXT]
