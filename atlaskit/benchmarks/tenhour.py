@@ -149,6 +149,7 @@ def _fill(
 ) -> Iterator[str]:
     """Yield other videos, shuffled anew in each pass, until none fits beside a question's own."""
     left = duration - lengths[own]
+    # A video of no length would fit without end.
     others = {name: length for name, length in lengths.items() if name != own and length > 0}
     while True:
         fitting = [name for name, length in others.items() if length <= left]
@@ -164,7 +165,7 @@ def _fill(
 def _with_positions(case: Case, video: Video) -> Question:
     """Return the case's question, with `positions_s` from the frame indices in the facts, if any.
 
-    The indices are LongVideoBench's column "position".
+    The indices are LongVideoBench's column "position". Those beyond the video's end are left out.
     """
     frames: Sequence[int] = case.facts.get("position", ())
     if case.question.positions_s or not frames:
@@ -215,8 +216,9 @@ def standard_and_long(
         duration_s: Longest duration of a long variant, in seconds.
 
     Raises:
-        InputError: The folder holds the rows of no dataset that has a loader, or of several, or
-            the loader raises this error.
+        InputError: The folder holds the rows of no dataset that has a loader, or of several; no
+            question matches `where` and has an answer; or the loader or `ten_hour` raises this
+            error.
 
     Examples:
         >>> both = ak.benchmarks.standard_and_long("data/videomme", duration_s=600)

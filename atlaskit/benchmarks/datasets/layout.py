@@ -237,7 +237,7 @@ class Layout(Generic[R]):
     """Returns the row files of a folder; none if they are missing. It takes the folder and, if
     there are several splits, the split."""
     wanted: str = "JSON or Parquet file with questions"
-    """Describes the row files, for the error if there are none."""
+    """What the folder lacks if there are no row files: the error says that it holds no …"""
     splits: Mapping[str, str] = field(default_factory=dict)
     """The splits, if there are several; each with a description of its row files."""
     own: re.Pattern[str] = re.compile("(?!)")
@@ -277,6 +277,7 @@ class Loading(Generic[R]):
     wants_lines: bool = True
     """Whether the videos get their subtitles, if the dataset has any."""
     split: str = ""
+    """Name of the split; "" if the dataset has none."""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     """Videos that have questions but no file, as the dataset names them."""
@@ -344,7 +345,8 @@ class Loading(Generic[R]):
             choices: The choices of the question, in the dataset's order.
             id: The dataset's id of the question; "" if it has none.
             facts: The dataset's own columns.
-            lines: Names of the video's subtitle file; None if it is named like the video.
+            lines: Names of the video's subtitle file; None if it is named like the video, [] if the
+                row says that there is none.
             videos: Where this video may lie, if not where the dataset's others do.
             subtitles: Where its subtitles may lie, if not where the dataset's others do.
             starts_at_s: Second of the subtitle file at which the video starts.

@@ -92,7 +92,7 @@ GROUP_TYPES = {"相关性": "relevance", "逻辑链": "logic"}
 OF_GROUP = ("group_type", "group_structure", "level", "second_head", "third_head")
 """Columns that describe a group of questions. Some rows of a group leave them empty."""
 NUMBER = re.compile(r".*\D(\d{1,9})", re.DOTALL | re.ASCII)
-"""An id that ends with a number."""
+"""An id that ends with a number after other characters, such as "001-2"."""
 
 
 class VideoMMEv2Row(LetteredRow):
@@ -213,6 +213,6 @@ def _places(rows: Sequence[VideoMMEv2Row]) -> list[int]:
 
 
 def _last_number(question_id: str) -> int:
-    """Return the number at the end of an id; 0 without one."""
+    """Return the number at the end of an id; 0 for an id that `NUMBER` does not match."""
     match = NUMBER.fullmatch(question_id)
     return 0 if match is None else int(match[1])
