@@ -198,7 +198,6 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("its own lines", {"subtitles": "lines.srt"}),
     ("max_steps", {"max_steps": 0}),
     ("render_mode", {"render_mode": "human"}),
-    ("traversal", {"traversal": "best"}),
     ("task must be answer, grounding, summary, anomaly; got 'dance'", {"task": "dance"}),
 ]
 """What is wrong with arguments of an environment; a question comes with a video."""

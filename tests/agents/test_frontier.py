@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from atlaskit.agents.strategies import BEAM_WIDTH, Frontier, beam
 from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over, unseen_over
 from atlaskit.environment.mdp import Rules
+from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 
 ROOT = Grid(0.0, 36_000.0, 4)
@@ -78,6 +79,12 @@ def test_a_suggested_region_keeps_its_score_and_what_was_seen_is_looked_at_more_
     queue.suggest([between])
     visit(queue, between)
     assert unseen() == (), "it was seen as finely as can be"
+
+
+def test_dead_regions_leave_the_queue() -> None:
+    queue = frontier(EQUAL)
+    queue.drop(DeadZones().add(CELLS[3].start_s, CELLS[5].end_s).add(CELLS[7].start_s, CELLS[7].end_s - 1))
+    assert {region.grid.path[0] for region in queue.open} == set(range(16)) - {3, 4, 5}
 
 
 def depths_of(strategy: Any, queue: Frontier, workers: int = 4) -> list[int]:

@@ -88,7 +88,7 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(answered
     right = answered.answer_in_words
     for well, wrong, silent in zip(shown(answered), shown(bare), shown(none), strict=True):
         assert right in well and WITHOUT_EVIDENCE not in well + silent
-        for part in (bare.answer_in_words, right, WITHOUT_EVIDENCE):
+        for part in ("truth", bare.answer_in_words, right, WITHOUT_EVIDENCE):
             assert part in wrong, part
 
 
