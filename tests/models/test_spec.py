@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import ask, evaluate
+from support.asking import ask
 from support.model_doubles import Babbler
 
 import atlaskit as ak
@@ -132,19 +132,6 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
 def test_nothing_is_installed_for_what_is_no_model(wrong: Any) -> None:
     with pytest.raises(InputError, match="is no model: pass nano, a folder .* or an address|no second name|^vlm "):
         as_model(wrong)
-
-
-@pytest.mark.usefixtures("no_start")
-@pytest.mark.parametrize(("parallel", "copies"), [(4, "auto"), (1, 1)])
-def test_many_questions_are_asked_of_many_copies(
-    monkeypatch: pytest.MonkeyPatch, world: World, parallel: int, copies: object
-) -> None:
-    """One question at a time is answered as fast by one copy, which starts sooner."""
-    options = list[Any]()
-    monkeypatch.setattr("atlaskit.models.serving.server.serve", lambda *_, **given: options.append(given) or Babbler())
-    cases = world.cases(drawn=True)[:1]
-    evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
-    assert options == [{"data_parallel": copies}]
 
 
 @pytest.mark.usefixtures("no_start")
