@@ -1,6 +1,5 @@
 """A model is given by its name or address, with options in words; errors are one sentence."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,13 +42,6 @@ def test_a_model_is_read_back_from_its_words(name: str | None, **options: Any) -
     assert ModelSpec.parse(str(spec)) == spec
     here = ModelSpec(name or "nano", max_tokens=options["max_tokens"], extra_body=options["extra_body"])
     assert ModelSpec.parse(str(here)) == here
-
-
-def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
-    folder = tmp_path / "my weights --no-thinking"
-    folder.mkdir()
-    for spec in (ModelSpec(str(folder)), ModelSpec(str(folder), max_tokens=5)):
-        assert ModelSpec.parse(str(spec)) == spec
 
 
 def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,6 @@ def lamps(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "lamps.py").write_text(MODULE)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lamps\nVersion: 1.0\n")
     groups = tomllib.loads(REGISTERED)["project"]["entry-points"]
-    groups[guests.WORLDS] = {"broken": "lamps:nothing"}
     lines = []
     for group, names in groups.items():
         lines += [f"[{group}]", *(f"{name} = {place}" for name, place in names.items())]
@@ -87,14 +86,6 @@ def test_somebodys_model_has_its_preset_wherever_it_is_named() -> None:
     with pytest.warns(ModelWarning, match="babbler knows only lamps: its answers mean nothing"):
         result = ak.baselines.blind(Flat(), CHOICE, vlm=model, cache=ak.Cache(None))
     assert "knows only lamps" in str(result)
-
-
-@pytest.mark.usefixtures("lamps")
-def test_a_guest_that_cannot_be_loaded_is_one_sentence() -> None:
-    with pytest.raises(InputError, match="'broken', registered as atlaskit.worlds, cannot be loaded: "):
-        maker_of_worlds("broken")
-    with pytest.raises(InputError, match="'mine' is none of the names that .* atlaskit.worlds: atlasworld, broken"):
-        maker_of_worlds("mine")
 
 
 def test_worlds_come_from_whoever_registered_them(monkeypatch: pytest.MonkeyPatch) -> None:
