@@ -1,1 +1,1 @@
-"""One module for each command of atlaskit."""
+"""The commands of atlaskit, one or two a module; `model` and `outputs` have what several share."""

@@ -226,7 +226,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
     subtitles = options.subtitles
     if subtitles is None:
         if options.transcribe or options.fingerprint is not None:
-            subtitles = "none"
+            subtitles = "none"  # the file beside the video is not read; with a hash, none may exist
         elif options.language is not None or options.subtitles_track is not None:
             subtitles = "embedded"
     video = open_beside(

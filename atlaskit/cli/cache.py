@@ -233,7 +233,7 @@ def _prune(options: argparse.Namespace) -> int:
 def _prune_copies(
     cache: Cache, older_than_s: float, to_bytes: int | None
 ) -> dict[str, tuple[int, int]]:
-    """Remove copies of streams, oldest first, as `Cache.prune` removes entries."""
+    """Remove the files of `_copies`, oldest first, as `Cache.prune` removes entries."""
     before_s = time.time() - older_than_s
     copies = [(path.stat().st_mtime, size, path) for path, size in _copies(cache)]
     left = sum(size for _, size, _ in copies)
@@ -275,7 +275,10 @@ def _moment_s(text: str) -> float:
 
 
 def _copies(cache: Cache) -> list[tuple[Path, int]]:
-    """Return the stream copies beside the entries of a cache, each with its size in bytes."""
+    """Return the indexes of video files beside the entries of a cache, each with its size in bytes.
+
+    An index may hold a copy of the video stream: see `COPIES`.
+    """
     from atlaskit.video.readers.index import indexes_of  # loads PyAV
 
     return indexes_of(copies_folder(cache))

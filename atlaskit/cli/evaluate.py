@@ -1,4 +1,4 @@
-"""`atlaskit evaluate`: run a method on a benchmark and write the table of results."""
+"""`atlaskit evaluate`: run methods on questions of a table or a benchmark; write the results."""
 
 from __future__ import annotations
 
@@ -333,6 +333,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         print_estimates(options, ask, cases, total)
         if not agrees(options):
             return 0
+    # This identifies the evaluation: all runs of it share the total.
     line = canonical_json([command_of(options, spec), part, questions_card(cases)])
     spending = Spending(total or Budget(), cache, line)
     earlier = tables.load(options.out) if options.rerun else None
@@ -345,7 +346,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     card = {"command": command_of(options, spec)}
     if part:
         card[SHARD] = part
-    if methods == [VIDEO_RLM]:  # all settings, because "best" may mean others in a later version
+    if methods == [VIDEO_RLM]:
+        # All settings, as changes of the paper's: "best" may mean others in a later version.
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
 
@@ -534,9 +536,8 @@ def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dic
     """
     name = options.benchmark
     parameters = inspect.signature(load).parameters
-    own_options = [
-        each for each in parameters if each not in ("root", "rows", "subtitles", "source")
-    ]
+    # `root` and `subtitles` have options of the command; `rows` are given in Python alone.
+    own_options = [each for each in parameters if each not in ("root", "rows", "subtitles")]
     loading = dict[str, Any]()
     for option, value in options.load:
         if option not in own_options:

@@ -196,9 +196,11 @@ def _explorer(
     if options.result is None:
         explorer = GridExplorer(video, vlm=vlm, cache=cache, **given)
     else:
-        explorer = GridExplorer(video, vlm=vlm, cache=cache)
         trace = trace_of(options.result)
-        explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
+        atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
+        # With a sampling, shots do not take the place of the frames that the model saw.
+        explorer = GridExplorer(video, vlm=vlm, cache=cache, sampling=atlas.sampling)
+        explorer.atlas = atlas
         explorer.marks = Marks.of(open_run(trace, video, cache))
     if len(options.video) == 1:  # the page shows a command of `ask`, which takes one file
         words = list[str]()

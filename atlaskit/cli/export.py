@@ -140,7 +140,10 @@ def _export(options: argparse.Namespace) -> int:
 def _passages(
     path: Path, video: Video | None, recorded_at: str | None, traces: Path | None
 ) -> list[Any]:
-    """Return the contents of a file, for `export`: a table of `evaluate`, or passages."""
+    """Return the contents of a file, for `export`: a table of `evaluate`, or passages.
+
+    A table is of `evaluate` if its card is beside it; else it is read as passages.
+    """
     if path.suffix.lower() in TABLES and path.with_name(f"{path.name}.json").exists():
         rows = tables.load(path)
         # A run that a table names must lie in its folder: `own_trace` raises if it does not.

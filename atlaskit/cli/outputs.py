@@ -95,12 +95,13 @@ class Output:
         """Raise InputError unless the output can be written."""
         shown = printable(str(path), 200)
         if self.suffixes and path.suffix.lower() not in self.suffixes:
+            # .jpeg is accepted too, but .jpg suffices as advice.
             *others, last = (suffix for suffix in self.suffixes if suffix != ".jpeg")
             endings = f"{', '.join(others)} or {last}" if others else last
             raise InputError(f"{self.option} must end in {endings}; got {shown}.")
         try:
             self._check_place(path, f"{self.option} {shown}")
-        except InputError:
+        except InputError:  # is a ValueError too
             raise
         except (OSError, ValueError) as error:
             raise InputError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -53,7 +52,7 @@ PROTOCOL: dict[str, tuple[dict[str, Any], bool]] = {
 TABLES = (("table-1", "long"), ("table-2", "10hr"))
 """The paper's tables, and their videos: the long ones alone, or each among ten hours of others."""
 FIGURES = ("03", "04", "05", "06", "08")
-"""The notebooks of the paper's Figures 3a, 3b, 4 and 1, and of its error analysis."""
+"""The notebooks of the paper's Figures 5a, 6, 1 and 5b, and of its error analysis."""
 UNIFORM = "uniform"
 CAPTIONS = "captions"
 VIDEO_RLM = "video-rlm"
@@ -171,8 +170,8 @@ class _Table:
     cases: Benchmark
     command: dict[str, Any]
     """The command on the card of each row, for `atlaskit evaluate --like`."""
-    ask: dict[str, Callable[..., pd.DataFrame]]
-    """For each row by name, the function that asks the questions."""
+    ask: dict[str, partial[pd.DataFrame]]
+    """For each row by name, `evaluate` with its settings, which asks the questions."""
     part: dict[str, Any] = field(default_factory=dict)
     """The shard on the card of each row; empty without `--shard`."""
     found: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -204,13 +203,13 @@ class _Table:
                     f"frames; a request holds {frames:,}."
                 )
 
-    def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending) -> None:
+    def row(self, name: str, ask: partial[pd.DataFrame], spending: Spending) -> None:
         """Ask the questions of one row, and save the answers.
 
         Args:
             name: The method, for instance "uniform", or the method and its frames, "uniform, 320
                 frames".
-            ask: The function that asks the questions.
+            ask: `evaluate` with the settings of the row.
             spending: The limits of all questions together, and what they have taken.
         """
         suffix = name.replace(", ", "-").replace(" ", "-")
@@ -227,7 +226,7 @@ class _Table:
         print(f"{self.name}, {name}: {len(cases)} questions", file=sys.stderr, flush=True)
         rows = rows_of(ask, cases, path, method, spending, earlier=earlier)
         command: dict[str, Any] = {**self.command, "method": [method]}
-        if isinstance(ask, partial) and "frames" in ask.keywords:
+        if "frames" in ask.keywords:
             settings = list[list[str]]()
             for key in ("frames", "size", "per_image"):
                 if key in ask.keywords:
@@ -245,15 +244,16 @@ class _Table:
 
     def equal_tokens(
         self, found: dict[str, pd.DataFrame]
-    ) -> tuple[dict[str, Callable[..., pd.DataFrame]], int]:
+    ) -> tuple[dict[str, partial[pd.DataFrame]], int]:
         """Return a further row, in which uniform sampling takes as many tokens as the search.
 
         Args:
             found: The answers of the other rows, by name.
 
         Returns:
-            The function that asks the questions of the row, by its name, and the number of frames
-            that take as many tokens; ({}, 0) unless both methods have rows.
+            `evaluate` with the settings of the row, by its name, and the number of frames that take
+            as many tokens, which may be more than a request holds; ({}, 0) unless both methods have
+            rows.
         """
         tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
         if not tokens.get(UNIFORM) or not tokens.get(VIDEO_RLM):
@@ -335,7 +335,7 @@ def _paper(options: argparse.Namespace) -> int:
     budget = budget_of(options, prices)
     if budget is not None:
         how["budget"] = budget
-    ask: dict[str, Callable[..., pd.DataFrame]] = {}
+    ask: dict[str, partial[pd.DataFrame]] = {}
     for method in dict.fromkeys(options.method):
         ask[method] = partial(evaluate, method=method, **{**how, **SETTINGS.get(method, {})})
     command = command_of(options, spec)
@@ -366,6 +366,7 @@ def _paper(options: argparse.Namespace) -> int:
             part=part,
         )
         paper_tables.append(paper_table)
+    # This identifies the evaluation: all runs of it share the total.
     line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])
     spending = Spending(total or Budget(), cache, line)
     try:

@@ -46,7 +46,7 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "--plan",
         type=positive,
         nargs="?",
-        const=0.0,
+        const=0.0,  # the memory of this machine's GPU
         metavar="GB",
         help=(
             "print how the model fits the memory of a GPU of so many GB (without a number: of this "

@@ -125,7 +125,7 @@ def rows_of(
     cases: Benchmark,
     out: Path,
     name: str,
-    spending: Spending | None,
+    spending: Spending,
     found: Mapping[str, pd.DataFrame] = MappingProxyType({}),
     earlier: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -310,7 +310,10 @@ def command_of(options: argparse.Namespace, spec: ModelSpec | None) -> dict[str,
 
 
 class Like(argparse.Action):
-    """Takes options from a card; an option on the command line wins, before `--like` or after."""
+    """Takes options from a card; an option on the command line wins, before `--like` or after.
+
+    Before `--like`, an option that is given its default counts as not given.
+    """
 
     def __call__(
         self,
@@ -389,6 +392,7 @@ def of_card(options: argparse.Namespace) -> ModelSpec | None:
     Raises:
         InputError: The card's model is more than an address and a name.
     """
+    # `Like` sets the card's own list. An equal one that was typed is another object.
     if options.model is None or options.model is not options.like.get("model"):
         return named_model(options)
     words: list[str] = options.model

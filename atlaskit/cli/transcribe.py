@@ -142,7 +142,8 @@ def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Su
     stem = Path(video.name).stem
     model = re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]
     written = out or Path(f"{stem}.{model}.srt")
-    Output("--transcribe", "", SRT).check(written)  # `main` checks only --out
+    # `main` checks only what an option names, and no option need name this file.
+    Output("--transcribe", "", SRT).check(written)
     lines = transcribe(video, asr, save=written, **options)
     if len(lines):
         print(f"{written}: {len(lines)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)

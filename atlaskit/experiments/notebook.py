@@ -27,6 +27,7 @@ from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 CELL_TIMEOUT_S = 3600
+"""Seconds after which a cell counts as hung."""
 BAR_SIZE = {"TQDM_NCOLS": "100", "TQDM_NROWS": "20"}
 """Environment variables that give tqdm, the library of progress bars, the size of a terminal."""
 FIGURES = "figures_dir"
@@ -138,6 +139,7 @@ def _bars_of_fixed_width() -> Iterator[None]:
 
 
 POLL_S = 0.5
+"""Seconds between two looks at whether the section must be shown again."""
 HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
 
 
@@ -159,7 +161,7 @@ class Console:
             task: The notebook, for the first line.
             heartbeat_s: Seconds without output after which the section is printed again.
         """
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # `_show_section` holds it while `print` takes it again
         self._shown_s = time.monotonic()
         self.stdout = KernelStream(self, sys.stdout)
         self.stderr = KernelStream(self, sys.stderr)

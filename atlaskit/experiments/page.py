@@ -45,7 +45,9 @@ class NotebookRun:
     name: str
     """Name of the notebook's file, without its suffix."""
     title: str
+    """The first heading of the notebook, or its name."""
     when: str
+    """When it ended, in UTC and as the page shows it."""
     seconds: float
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings shared by all notebooks of one `run_all`."""
@@ -331,6 +333,7 @@ def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     """Return the facts that a reader needs before the numbers of a section, as names and texts."""
     columns = list(map(_read_table, tables))
     asked = _asked(run)
+    # An oracle in the tables is the one that was asked, or was asked in addition to the model.
     oracles_label = "Which" if asked == AN_ORACLE else "Beside it"
     facts = [("Asked", asked), (oracles_label, ", ".join(_oracles(columns)))]
     parameters = run.parameters

@@ -71,7 +71,7 @@ class _AskedModel:
     words: str
     """The words of its `ModelSpec`: the value of the notebooks' parameter `model`."""
     vlm: VLM | None = None
-    """The client of its server, or None if no server is needed."""
+    """The client of its server; None if `run_all` serves no model."""
 
     def answered_calls(self) -> int | None:
         """Return how many calls the server has answered; None if it does not count them."""
@@ -93,9 +93,10 @@ def run_all(
     given: Mapping[str, Any] | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
-    """Run notebooks in the order of their names, and write a results page, `index.html`.
+    """Run notebooks one by one, those of a folder by their names, and write a results page.
 
-    Notebooks that are not run this time keep their earlier section on the page.
+    Notebooks that are not run this time keep their earlier section on the page, `index.html`, under
+    the conditions that `write_index` names. A replay runs several at the same time.
 
     Args:
         places: Notebooks, or folders of notebooks.
@@ -188,7 +189,7 @@ def _serving(model: str, asking: int) -> Iterator[_AskedModel]:
 
     Args:
         model: The words of a `ModelSpec`, whose options stay the same, or "oracle".
-        asking: How many notebooks ask the model.
+        asking: How many notebooks ask the model; 0 for a replay, which needs no server.
     """
     if model == ORACLE:
         yield _AskedModel(model)

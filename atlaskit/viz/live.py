@@ -77,7 +77,7 @@ def _is_kernel() -> bool:
 def run_so_far(events: Iterable[Event], video: Video, cache: Cache) -> RunSource:
     """Return a run in progress, given its events so far."""
     trace = Trace(tuple(events))
-    return RunSource(trace, trace, video, cache)
+    return RunSource(record=trace, trace=trace, video=video, cache=cache)
 
 
 def usage_of(run: RunSource) -> Usage:
@@ -134,7 +134,8 @@ FIRST_S = 0.25
 INTERVAL_S = 0.4
 """The fewest seconds between two drawings."""
 MAX_SHARE = 0.2
-"""The pause after a drawing is the time of the drawing divided by this, up to MAX_WAIT_S."""
+"""About the largest share of the time that is spent on drawing: the pause after a drawing is the
+time of the drawing divided by this, up to MAX_WAIT_S."""
 MAX_WAIT_S = 1.0
 """The longest pause after a drawing, in seconds."""
 FINISHED_WAIT_S = 5.0
@@ -158,7 +159,7 @@ class Surface(Protocol):
 
 
 class DrawingThread:
-    """A `RunDisplay` that draws on a surface from a thread of its own."""
+    """A `RunDisplay` (`agents/run`) that draws on a surface from a thread of its own."""
 
     def __init__(
         self, surface: Surface, video: Video, cache: Cache, *, is_timed: bool = False
@@ -253,9 +254,12 @@ class StatusLine:
 
     def draw(self, run: RunSource) -> None:
         """Update the line."""
+        if is_stopped():  # the clock: a server is being installed or started
+            self._show("")
+            return
         found = counted(len(run.evidence) + pending(run), "frame")
         seconds = clock(now_s() - self._began_s).partition(".")[0]
-        self._show("" if is_stopped() else f"{progress_text(run)} · {found} found · {seconds}")
+        self._show(f"{progress_text(run)} · {found} found · {seconds}")
 
     def finish(self, run: RunSource, result: Result | None) -> None:
         """Remove the line; `ask` returns the result, so it is not printed."""

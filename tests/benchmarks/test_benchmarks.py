@@ -90,10 +90,8 @@ def test_parquet_files_and_passed_rows_give_the_same_cases(lvb: Path) -> None:
 
 FOREIGN = {
     "dataset_infos.json": '{"default": {"features": {}}}',
-    "README.json": "[]",
     "my_results.json": '[{"question_id": "001-1", "pred": "B"}, 3]',
     "by_video.json": '[{"video_id": "001", "questions": [{"question_id": "001-1", "response": "B"}]}]',
-    "lines.json": '{"a": 1}\n{"a": 2}\n',
     "._test.json": "\0\5\26\7",
     ".DS_Store": "\0\0\0\1Bud1",
 }

@@ -20,8 +20,6 @@ from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.options import read_options, split_options, split_question
 from atlaskit.errors import InputError
 
-CHARADES_FILE = "charades_sta_test.txt"
-
 
 @pytest.fixture
 def home(request: pytest.FixtureRequest, tmp_path: Path, tiny: Path) -> Path:
@@ -95,37 +93,23 @@ ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("lvbench", of_lvbench(time_reference="12:30-12:30"), {"positions_s": ((750.0, 751.0),)}),
     ("lvbench", of_lvbench(time_reference="73:05-None"), {"positions_s": (), "time_reference": "73:05-None"}),
     ("lvbench", of_lvbench(question="Which?\n(A) a\n(B) a\n(C) b"), {"choices": ("a", "a", "b"), "answer": 0}),
-    ("lvbench", of_lvbench(answer="It rains"), {"answer": 1}),
     ("lvbench", of_lvbench(question_type="summarization", answer=None), {"category": "summarization", "answer": None}),
     ("videomme", {"options": ["Apples", "B. Pears"], "answer": "B"}, {"choices": ("Apples", "B. Pears"), "answer": 1}),
-    ("mlvu", {"candidates": [0, 3, 2], "answer": 3}, {"choices": ("0", "3", "2"), "answer": 1}),
     ("mlvu", {"candidates": ["B", "C", "A"], "answer": "A"}, {"answer": 2}),
-    ("mlvu", {"candidates": ["x", "y"], "answer": "B"}, {"answer": 1}),
     ("mlvu", {"candidates": ["x", "y", None, ""], "answer": " y "}, {"choices": ("x", "y"), "answer": 1}),
-    ("mlvu", {"candidates": ["same", "same", "other"], "answer": "same"}, {"answer": 0}),
-    ("egoschema", {"answer": "D"}, {"answer": 3}),
     ("egoschema", {"answer": 3.0}, {"answer": 3}),
-    ("egoschema", {"answer": "C does x."}, {"answer": 3}),
     ("egoschema", {"option": [3, 2, 1, 0, 4], "answer": "0"}, {"choices": ("3", "2", "1", "0", "4"), "answer": 0}),
     ("longtimescope", {"input": "Which?\nA. x\nB. y\nAnswer with the letter.\nThe answer is:", "answer": "b"},
      {"text": "Which?", "choices": ("x", "y"), "answer": 1}),
-    ("longtimescope", {"input": "Look.\nQuestion: Which? (A) x (B) y"}, {"text": "Which?", "choices": ("x", "y")}),
-    ("videomme_v2", {"group_structure": "[[1, 2], 3, 4]", "level": "3"}, {"group_structure": "[[1,2],3,4]"}),
     ("videomme_v2", {"group_type": "逻辑链", "level": 2.0}, {"group_type": "logic", "level": 2}),
-    ("videomme_v2", {"second_head": float("nan")}, {"category": ""}),
     ("videomme_v2", {"options": "A. one\ntwo\nB. C. Wright\n\nC. x", "answer": "C"},
      {"choices": ("one\ntwo", "C. Wright", "x"), "answer": 2}),
     ("cgbench", {"clue_intervals": [[9.0, 2.0], [5.0, 5.0]]},
      {"positions_s": ((2.0, 9.0), (5.0, 5.0)), "oddity": "reversed, empty"}),
-    ("cgbench", {"right_answer": "(d)", "answer": None}, {"answer": 3}),
-    ("cgbench", {"right_answer": None, "answer": "A heart"}, {"answer": 1}),
     ("cgbench", {"right_answer": None, "answer": None, "qid": None}, {"answer": None, "qid": "v0-0", "id": "v0-0"}),
     ("extremewhen", {"correct_interval": [100.0, 140.0]}, {"answer": (100.0, 140.0), "oddity": "beyond the end"}),
-    ("extremewhen", {"correct_interval": [4.0, -3.0]}, {"answer": (0.0, 4.0), "oddity": "reversed, before the start"}),
     ("extremewhen", {"correct_interval": None, "qid": None}, {"answer": None, "id": "v0-0"}),
     ("qvhighlights", {"relevant_windows": []}, {"answer": None}),
-    ("qvhighlights", {"relevant_windows": [[9.0, 2.0], [140, 150]]},
-     {"answer": ((2.0, 9.0), (140.0, 150.0)), "oddity": "reversed, beyond the end"}),
     ("charades", {"start": 5, "end": "5"}, {"answer": (5.0, 5.0), "oddity": "empty"}),
 ]  # fmt: skip
 """A dataset, what is odd in its first row, and what the question or its facts have."""
@@ -158,43 +142,23 @@ def test_the_clues_are_asked_for_as_several_intervals(home: Path) -> None:
 
 @pytest.mark.parametrize("home", ["cgbench"], indirect=True)
 def test_a_wrong_folder_split_or_task_is_one_sentence(home: Path) -> None:
-    wrong: list[dict[str, Any]] = [{"split": "test"}, {"task": "open"}]
-    for settings in wrong:
+    for settings in ({"split": "test"}, {"task": "open"}):
         with pytest.raises(InputError, match=f"{next(iter(settings))} must be"):
-            ak.benchmarks.cgbench(home, **settings)
-    for text in ("{}", "[1]", "["):
-        (home / "cgbench_mini.json").write_text(text)
-        with pytest.raises(InputError, match=r"cgbench_mini\.json"):
-            ak.benchmarks.cgbench(home)
+            load("cgbench", home, **settings)
+    (home / "cgbench_mini.json").write_text("[1]")
+    with pytest.raises(InputError, match=r"cgbench_mini\.json"):
+        ak.benchmarks.cgbench(home)
     (home / "cgbench_mini.json").unlink()
     with pytest.raises(InputError, match=r"holds no cgbench_mini\.json"):
         ak.benchmarks.cgbench(home)
 
 
 @pytest.mark.parametrize("home", ["charades"], indirect=True)
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("3MSZA 24.3##a person.", r"line 2: each line must read .video start end##sentence.; got '3MSZA 24"),
-        ("3MSZA 24.3 30.4 a person.", "line 2: each line must read"),
-        ("3MSZA soon 30.4##a person.", "line 2: start: "),
-        ("3MSZA 1 nan##a person.", "line 2: end: "),
-    ],
-)
-def test_a_damaged_line_of_charades_is_one_sentence(home: Path, line: str, message: str) -> None:
-    (home / CHARADES_FILE).write_text(f"{CHARADES_LINES[0]}\n{line}\n")
-    with pytest.raises(InputError, match=rf"^.*{CHARADES_FILE}.*{message}.*$"):
-        ak.benchmarks.charades(home)
-
-
-@pytest.mark.parametrize("home", ["charades"], indirect=True)
-def test_the_file_of_charades_may_lie_among_annotations(home: Path) -> None:
-    (home / "sta_annotation").mkdir()
-    (home / CHARADES_FILE).rename(home / "sta_annotation" / "charades_sta_train.txt")
-    bench = ak.benchmarks.charades(home, split="train")
-    assert len(bench) == 4 and bench[0].question.id == "train-0"
-    with pytest.raises(InputError, match=f"holds no {CHARADES_FILE}; pass the folder of Charades-STA"):
-        ak.benchmarks.charades(home)
+def test_a_damaged_line_of_charades_is_one_sentence(home: Path) -> None:
+    for line, message in (("3MSZA 24.3##a person.", "each line must read"), ("3MSZA 1 nan##a person.", "end: ")):
+        (home / "charades_sta_test.txt").write_text(f"{CHARADES_LINES[0]}\n{line}\n")
+        with pytest.raises(InputError, match=rf"^.*charades_sta_test.txt.*line 2: {message}.*$"):
+            ak.benchmarks.charades(home)
 
 
 @pytest.mark.parametrize("home", ["egoschema"], indirect=True)
@@ -227,10 +191,9 @@ def test_the_first_release_has_its_answers_in_a_file(home: Path) -> None:
         ak.benchmarks.egoschema(home)
     write_json(home / "subset_answers.json", {row["q_uid"]: number for number, row in enumerate(rows[:3])})
     assert [case.question for case in ak.benchmarks.egoschema(home)] == expected
-    for wrong in ('["0"]', '{"a": 5}', '{"a": null}', '{"a": "x"}', '{"a": [1]}', "{"):
-        (home / "subset_answers.json").write_text(wrong)
-        with pytest.raises(InputError, match=r"subset_answers\.json"):
-            ak.benchmarks.egoschema(home)
+    (home / "subset_answers.json").write_text('{"a": 5}')
+    with pytest.raises(InputError, match=r"subset_answers\.json"):
+        ak.benchmarks.egoschema(home)
 
 
 def test_the_second_form_of_lvbench_has_one_question_a_row(tmp_path: Path, tiny: Path) -> None:
@@ -241,12 +204,10 @@ def test_the_second_form_of_lvbench_has_one_question_a_row(tmp_path: Path, tiny:
     ]
     write_json(tmp_path / "data" / "train.json", rows)
     put(tiny, tmp_path / "all_videos" / "abc.mp4")
-    for source in (None, rows):
-        with pytest.warns(UserWarning, match=r"LVBench: 1 videos are missing: gone\.mp4"):
-            bench = ak.benchmarks.lvbench(tmp_path, rows=source)
-        assert [case.video for case in bench] == ["abc", "abc"] and bench.missing == ("gone.mp4",)
-        questions = [(case.question.id, case.question.choices, case.question.answer) for case in bench]
-        assert questions == [("abc-0", ("x", "y"), 1), ("7", ("x", "y", "z"), 2)]
+    with pytest.warns(UserWarning, match=r"LVBench: 1 videos are missing: gone\.mp4"):
+        bench = ak.benchmarks.lvbench(tmp_path)
+    questions = [(case.question.id, case.question.choices, case.question.answer) for case in bench]
+    assert questions == [("abc-0", ("x", "y"), 1), ("7", ("x", "y", "z"), 2)]
 
 
 @pytest.mark.parametrize("home", ["mlvu"], indirect=True)
@@ -259,7 +220,7 @@ def test_types_without_choices_are_asked_for_words(home: Path) -> None:
 
 
 @pytest.mark.parametrize("home", ["mlvu"], indirect=True)
-@pytest.mark.parametrize("candidates", [["Run", "Sleep", "Eat", "Sing"], None, [], "['Run', 'Sleep']"])
+@pytest.mark.parametrize("candidates", [None, "['Run', 'Sleep']"])
 def test_the_form_of_mirrors_gives_the_same_questions(home: Path, candidates: Any) -> None:
     rows = []
     for number, letter in enumerate("ABC"):
@@ -300,11 +261,10 @@ def group_rows(group: int = 1, **changes: Any) -> list[dict[str, Any]]:
 def test_places_follow_the_ids_and_else_the_rows(home: Path) -> None:
     shuffled = [group_rows()[index] for index in (2, 0, 3, 1)]
     assert [case.facts["place"] for case in ak.benchmarks.videomme_v2(home, rows=shuffled)] == [3, 1, 4, 2]
-    for ids in ([None] * 4, ["q9", "q10", "q11", "q12"], ["001-0", "001-1", "001-2", "001-3"]):
+    for ids in ([None] * 4, ["q9", "q10", "q11", "q12"]):
         rows = [{**row, "question_id": name} for row, name in zip(group_rows(), ids, strict=True)]
         bench = ak.benchmarks.videomme_v2(home, rows=rows)
         assert [case.facts["place"] for case in bench] == [1, 2, 3, 4]
-        assert len({case.question.id for case in bench}) == 4
 
 
 @pytest.mark.parametrize("home", ["extremewhen"], indirect=True)
@@ -319,13 +279,6 @@ def test_a_question_about_another_video_is_asked_after_each(home: Path) -> None:
         assert source != absent.video, "its question is about another video"
     with pytest.raises(InputError, match="about one video"):
         ak.benchmarks.with_absent(ak.benchmarks.extremewhen(home)[:1])
-
-
-@pytest.mark.parametrize("home", ["comet"], indirect=True)
-def test_fields_of_comet_are_read_by_several_names(home: Path) -> None:
-    row = {"qid": 7, "video": "v0", "sentence": "Each goal", "segments": [[9.0, 2.0]]}
-    (case,) = ak.benchmarks.comet(home, rows=[row])
-    assert case.question.answer == ((2.0, 9.0),) and case.question.id == "7" and case.facts["oddity"] == "reversed"
 
 
 STYLES = ("({}) ", "{}. ", "{}) ", "{}: ", "{}、", "({})", "{}.")
@@ -350,18 +303,12 @@ def test_what_is_written_with_letters_is_read_back(texts: list[str], stem: str, 
     [
         ("Which?", "Which?", ()),
         ("Which?\n(A) only one", "Which?\n(A) only one", ()),
-        ("Which?\n(B) x\n(C) y", "Which?\n(B) x\n(C) y", ()),
-        ("A man walks. B runs.\nWho?\nA. x\nB. y", "A man walks. B runs.\nWho?", ("x", "y")),
         # The statements have letters too, and as many options follow.
         ("Of:\nA. dog\nB. cat\nwhich?\nA. 1\nB. 2", "Of:\nA. dog\nB. cat\nwhich?", ("1", "2")),
-        ("Of:\n(A) dog\n(B) cat\nwhich?\nA. 1\nB. 2\nC. 3", "Of:\n(A) dog\n(B) cat\nwhich?", ("1", "2", "3")),
         # The last option lists letters of its own.
         ("Which?\n(A) x\n(B) y\n(C) of\n(A) p\n(B) q", "Which?", ("x", "y", "of\n(A) p\n(B) q")),
-        ("Which?\n(A) x\n(B) y\n(B) again\n(C) z", "Which?", ("x", "y\n(B) again", "z")),
         ("Which?\n(A) x\ntwo lines\n\n(B) y", "Which?", ("x\ntwo lines", "y")),
         ("Which? (A) x (B) y (C) z", "Which?", ("x", "y", "z")),
-        ("Which? A. x B. y", "Which?", ("x", "y")),
-        ("Which?\n  (A) x\n\t(B) y", "Which?", ("x", "y")),
     ],
 )
 def test_options_are_found_in_a_question(text: str, stem: str, texts: tuple[str, ...]) -> None:

@@ -117,20 +117,13 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 INVALID: list[tuple[str, dict[str, Any], str]] = [
     ("cgbench", {"right_answer": "F"}, "right_answer must be the letter of one of 5 choices; got 'F'"),
     ("cgbench", {"clue_intervals": [[1.0, "soon"]]}, "clue_intervals"),
-    ("egoschema", {"answer": "5"}, "index from 0 to 4; got '5'"),
     ("egoschema", {"option": ["A. x"]}, "at least two choices"),
     ("longtimescope", {"answer": "G"}, "one of A, B, C, D, E, F; got 'G'"),
-    ("longtimescope", {"input": "Which?"}, "of which it has none"),
     ("longvideobench", {"correct_choice": 5}, "correct_choice must index one of 2 candidates; got 5"),
-    ("longvideobench", {"candidates": "A star"}, "candidates: "),
-    ("lvbench", {"key": ""}, "key: "),
     ("lvbench", {"qa": [datasets.lvbench_question(0, answer="E")]}, r"qa\.0: .*one of A, B, C, D; got 'E'"),
     ("mlvu", {"answer": "Fly"}, "one of 4 candidates; got 'Fly'"),
-    ("videomme", {"answer": "E"}, "answer must be one of A, B; got 'E'"),
     ("videomme_v2", {"answer": "I"}, "one of A, B, C, D, E, F, G, H; got 'I'"),
 ]
-
-
 """A field that is wrong in the first row of a dataset, and what the sentence about it says."""
 NEEDED = {
     *("video", "video_id", "video_idx", "videoID", "video_path", "video_uid", "vid", "key", "qa"),

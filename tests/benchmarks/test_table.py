@@ -69,22 +69,16 @@ WRONG = {
     "films/mach.mp4,Q,red,blue,,A,,": r"row 2, column 'video': there is no file 'films/mach.mp4' in .*match.mp4",
     "https://youtu.be/x,Q,red,blue,,A,,": r"row 2, column 'video': .* is an address",
     ",Q,red,blue,,A,,": r"row 2, column 'video': it is empty",
-    "films/match.mp4,,red,blue,,A,,": r"row 2, column 'question': it is empty",
     "films/match.mp4,Q,red,blue,,C,,": r"row 2, column 'answer': 'C' is none of its choices: .*, A to B",
     "films/match.mp4,Q,red,blue,,1,,": r"row 2, column 'answer': '1' .* from 0 or from 1",
-    "films/match.mp4,Q,red,blue,,,,": r"row 2, column 'answer': it is empty",
     "films/match.mp4,Q,b,a,,A,,": r"row 2, column 'answer': 'A' is the letter of one choice and the text of another",
-    "films/match.mp4,Q,red,Red,,A,,": r"row 2, column 'B': the choice 'Red' is there twice",
-    "films/match.mp4,Q,red,,x,A,,": r"row 2, column 'B': a choice is empty",
     "films/match.mp4,Q,red,,,A,,": r"row 2, column 'A': 'red' is the only choice",
     "films/match.mp4,Q,red,blue,,A,1:75,2": r"row 2, column 'start': '1:75' is not a time",
     "films/match.mp4,Q,red,blue,,A,5,": r"row 2, column 'end': it is empty, and start is not",
     "films/match.mp4,Q,red,blue,,A,5,3": r"row 2, column 'end': 3 is not after the start, 5",
     "films/match.mp4,Q,red,blue,,A,1:05,1:10": r"row 2, column 'end': 70 s is after the end of films/match.mp4",
-    "films/match.mp4,Q,,,,0:05-0:03,,": r"row 2, column 'answer': '0:05-0:03' ends before it begins",
     "films/match.mp4,Who, him?,red,blue,,A,,": r"row 2 has 9 cells, and the table 8 columns",
     'films/match.mp4,"Who" is it,red,blue,,A,,': r"row 2 is no row of a CSV .* quotation marks",
-    "films/match.srt,Q,red,blue,,A,1,2": r"row 2, column 'video': .*subtitles",
     f"{OK}\nfilms/match.mp4,Q,red,blue,,B,,": r"row 3, column 'answer': .*row 2 asks the same, with another answer",
     "films/match.mp4,Q,red,blue,,C,,\nfilms/match.mp4,P,red,blue,,D,,": r"row 2, .* \(one more row is wrong\.\)",
 }
@@ -100,16 +94,12 @@ def test_a_wrong_cell_is_named_with_its_row_and_column(row: str, home: Path) -> 
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("q.csv", "", "is empty: its first row names the columns"),
         ("q.csv", HEAD, "has no questions: its first row names the columns"),
         ("q.csv", "films/match.mp4,Q,red\n" * 2, "has no column 'video'; it has films/match.mp4, Q, red"),
-        ("q.csv", "video,answer\nfilms/match.mp4,x", "has no column 'question'"),
-        ("q.csv", "video,question\nfilms/match.mp4,x", "has no column 'answer'"),
         ("q.csv", "video,question,question\na,b,c", "two columns are named 'question'"),
         ("q.csv", "id,video,question,answer,prediction,score\n1,a,b,c,1,1", "is a table of results"),
         ("q.csv", f"id,{HEAD}\n7,{OK}\n7,{OK.replace('Q', 'P')}", "row 3, column 'id': '7' is the id of q.csv, row 2"),
         ("q.xlsx", "", "is a workbook: save it as CSV"),
-        ("q.pdf", "", "ends in .csv"),
         ("other/q.csv", "", "no file"),
     ],
 )
@@ -188,13 +178,10 @@ class TestEvaluate:
         ("given", "told"),
         [
             (5, "Questions are a list of cases, rows or questions, or a table; got 5"),
-            (None, "got None"),
-            ([1], r"and all alike; got int \(1\)"),
             (["films/match.mp4"], "got str"),
             ([ak.Question("Q", ("a", "b"), answer=0)], "say which one with video="),
             ([{"question": "Q", "answer": "x"}], "no column 'video'"),
             ([{"video": "films/match.mp4", "question": "Q", "answer": "x", "score": 1}], "a column 'score'"),
-            ([], "the list of cases is empty"),
         ],
     )
     def test_it_says_what_it_cannot_take(self, given: Any, told: str, home: Path) -> None:
@@ -225,6 +212,3 @@ class TestEvaluate:
             least = ak.read_rows("least.csv")
         assert least["id"].tolist() == ["007", "8"] and least["right"].tolist() == [True, False]
         assert ak.statistics.compare(least, least).difference == 0
-        Path("none.csv").write_text("id,score\n1,2\n")
-        with pytest.raises(InputError, match="has no column 'video', but id, score"):
-            ak.read_rows("none.csv")

@@ -120,9 +120,6 @@ def test_the_page_explores_a_video(
     process.send_signal(signal.SIGINT)
     expect(page.get_by_role("alert").first).to_contain_text("atlaskit has stopped")
     assert process.wait(60) == 0
-    page.get_by_role("gridcell").first.click()
-    expect(page.locator(".explorer .trouble")).to_contain_text("kernel")
-    expect(page.locator(".explorer .trouble")).to_be_hidden()  # the page has told it in its own words
 
 
 def tab_to(page: Page, words: str) -> None:
@@ -169,32 +166,6 @@ def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(
         page.get_by_text("Notes (W)").click()
         expect(notes.get_by_text("the second")).to_be_visible()
         page.context.close()
-
-
-def test_three_moments_are_noted_clipped_and_exported_by_mouse_in_twenty_actions(page: Page) -> None:
-    """Each note is about exactly the cell that was clicked."""
-    clicks = 0
-    notes = page.locator(".notes")
-    facts = page.locator(".explorer .facts")
-    for cell, words in ((12, "one"), (30, "two"), (50, "three")):
-        page.get_by_role("gridcell").nth(cell).click()
-        expect(facts).to_contain_text("depth 1")
-        page.get_by_role("button", name="note", exact=True).click()
-        page.keyboard.type(words)
-        page.get_by_role("button", name="save note").click()
-        row = notes.get_by_role("listitem").filter(has_text=words)
-        with page.expect_download() as film:
-            row.get_by_role("button", name="save clip").click()
-        assert film.value.suggested_filename.endswith(".mp4")
-        page.get_by_role("button", name="whole video").click()
-        expect(facts).to_contain_text("depth 0")
-        clicks += 5
-    with page.expect_download() as table:
-        page.get_by_role("button", name="export").click()
-    assert clicks + 1 <= 20
-    rows = Path(table.value.path()).read_text("utf-8-sig").splitlines()[1:]
-    spans_s = [tuple(map(float, row.split(",")[2:4])) for row in rows]
-    assert spans_s == [(cell * 1.875, (cell + 1) * 1.875) for cell in (12, 30, 50)]
 
 
 def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Path, faults: list[str]) -> None:

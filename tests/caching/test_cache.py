@@ -129,6 +129,7 @@ def test_no_kind_takes_any_bytes(name: str) -> None:
     kind = KINDS[name]
     key = kind.key(of="nothing")
     assert not is_outdated(key) and is_outdated(recipe_key(name, 0, of="nothing"))
+    assert not is_outdated(name), "a key of the user's own"
     for entry in (b"\xff\xfe", b"[" * 100_000, b"{", b'"' + b"x" * 63):
         assert not is_valid(key, entry)
     assert not is_valid("unknown:1:" + "00" * 32, b"{}")

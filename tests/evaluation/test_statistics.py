@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import atlaskit as ak
 from atlaskit.errors import InputError
-from atlaskit.evaluation.intervals import exact_bounds, interval, interval_of_ratio, paired
+from atlaskit.evaluation.intervals import interval, interval_of_ratio, paired
 from atlaskit.evaluation.statistics import COMPUTE, accuracy, breakdown, compare, compute, exponent
 
 
@@ -69,14 +67,6 @@ def test_one_video_has_no_interval_and_constant_values_the_exact_binomial_one() 
     assert interval([0.0] * 3, ["a", "b", "c"]) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 3)))
 
 
-@pytest.mark.parametrize("mean", [0.0, 1.0, -1.0])
-def test_equal_differences_have_bounds_on_the_side_where_they_can_differ(mean: float) -> None:
-    most = 1 - 0.025 ** (1 / 3)  # Clopper and Pearson: no video of three differs
-    low, high = mean - (1 + mean) * most, mean + (1 - mean) * most
-    expected = (mean, max(-1.0, low), min(1.0, high))
-    assert paired([mean] * 3, [*"abc"]).interval == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(("clusters", "t"), [(2, 12.7062), (3, 4.3027), (4, 3.1824), (6, 2.5706), (10, 2.2622)])
 def test_bounds_use_the_tabulated_quantiles_of_students_t(clusters: int, t: float) -> None:
     """With clusters of one size, the error is that of their means: s / √n."""
@@ -84,11 +74,6 @@ def test_bounds_use_the_tabulated_quantiles_of_students_t(clusters: int, t: floa
     found = interval(np.repeat(means, 4), [str(n // 4) for n in range(4 * clusters)], are_shares=False)
     reach = t * means.std(ddof=1) / math.sqrt(clusters)
     assert found == pytest.approx((4.0, 4.0 - reach, 4.0 + reach), rel=1e-4)
-
-
-def test_videos_that_are_alike_by_chance_do_not_make_a_number_certain() -> None:
-    found = interval([1.0, 0.0, 0.0, 0.0] * 3, [str(n // 4) for n in range(12)])
-    assert found == (0.25, *(pytest.approx(each) for each in exact_bounds(3, 12, 0.95)))
 
 
 def test_bounds_of_shares_are_those_of_their_log_odds() -> None:
@@ -200,9 +185,3 @@ def test_what_is_undefined_without_a_video_has_no_interval() -> None:
     assert lone.mean == 0.5 and math.isnan(lone.low) and math.isnan(lone.high)
     constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
     assert math.isnan(constant.p), "an error of rounding is none"
-
-
-@pytest.mark.parametrize("drawn", [ak.statistics.accuracy, ak.statistics.costs, ak.plots.tokens_by_role])
-def test_a_name_of_a_file_is_no_table(drawn: Any) -> None:
-    with pytest.raises(InputError, match=r"ak\.read_rows opens a file; got 'rows\.csv'"):
-        drawn("rows.csv")

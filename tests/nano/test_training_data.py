@@ -74,6 +74,7 @@ def test_exports_are_reproducible_chats_with_images(tmp_path: Path, monkeypatch:
         assert len(images) == len(chat["images"])
         assert all((tmp_path / "a" / image).read_bytes()[:2] == b"\xff\xd8" for image in chat["images"])
     assert steps >= {"task", "probe", "step", "review", "decision"}
+    assert "stand above the frame" in first, "the prompts are those of models other than nano"
 
 
 EXAMPLES = {

@@ -103,26 +103,6 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
     release.set()
 
 
-def test_a_slow_picture_never_holds_the_text_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    video = Flat()
-    shown = list[str]()
-    release = threading.Event()
-    trace = random_run(cache).trace
-    so_far = [live.run_so_far(trace.events[: count + 1], video, cache) for count in range(len(trace))]
-
-    def slow_root(run: RunSource) -> html.markup.Html:
-        release.wait(10)
-        return html.markup.Html("")
-
-    monkeypatch.setattr(live, "_root", slow_root)
-    monkeypatch.setattr(live.NotebookOutput, "_publish", lambda self, page, text: shown.append(text))
-    output = live.NotebookOutput()
-    for each in so_far:
-        output.draw(each)
-    assert shown == [live.counts_text(each) for each in so_far], "the root grid is still being drawn"
-    release.set()
-
-
 def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,10 +77,14 @@ class Settings:
     folders: Folders
     cache: Cache
     k: int
+    """Cells in a row and in a column of the grids that the assistant sees."""
     cell: int
+    """Longer side of their cells in pixels."""
     sampling: Sampling
     model: ModelSpec | None
+    """The model of `ask`; None if that tool is not offered."""
     budget: Budget
+    """The limits of one question."""
     search: Callable[[Model], Search]
     """Makes the search of `ask` for its model."""
 

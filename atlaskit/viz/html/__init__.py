@@ -54,6 +54,8 @@ REPRS: dict[type, Callable[[Any], str]] = {
     Cache: cache,
 }
 """The function that displays objects of a class and of its subclasses."""
+HOOK = "_repr_html_"
+"""The method that notebooks look for."""
 
 
 def html(thing: object) -> str:
@@ -72,7 +74,7 @@ def html(thing: object) -> str:
     )
 
 
-def attach(hook: str = "_repr_html_") -> None:
-    """Set the method `hook`, which notebooks look for, on every class in REPRS."""
+def attach() -> None:
+    """Set the method HOOK on every class in REPRS."""
     for shown_class in REPRS:
-        setattr(shown_class, hook, html)
+        setattr(shown_class, HOOK, html)

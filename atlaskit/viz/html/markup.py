@@ -37,6 +37,7 @@ MAX_IMAGE_BYTES = 300_000
 QUALITIES = (82, 70, 55, 40)
 """JPEG qualities that are tried before an image is scaled down further."""
 _LONG_WORD = re.compile(r"(\S{40})(?=\S)")
+"""A part of a long word, after which the word may wrap."""
 _WHITESPACE = re.compile(r"\s+")
 _TEX = re.compile(r"[$\\]")
 """Signs that begin a formula: notebooks render `$5 or $10` as a formula, unless each sign is in an
@@ -71,7 +72,7 @@ def untrusted(value: object, max_chars: int = MAX_CHARS) -> Html:
 
 
 def tag(name: str, *inside: object, **attributes: object) -> Html:
-    """Return an element; its content and attribute values are escaped unless they are Html."""
+    """Return an element; its content is escaped unless it is Html, its attributes always are."""
     pairs = ""
     for key, value in attributes.items():
         pairs += f' {key}="{escape(plain_text(value, 2_000))}"'
@@ -154,7 +155,10 @@ def plain_text(value: object, max_chars: int) -> str:
 
 
 def shrink_jpeg(jpeg: bytes, max_width_px: int, max_bytes: int = MAX_IMAGE_BYTES) -> bytes:
-    """Return a JPEG within both limits: `jpeg` itself, or one of lower quality and size."""
+    """Return a JPEG within both limits: `jpeg` itself, or one of lower quality and size.
+
+    One that is made smaller is at most twice as high as `max_width_px`, too.
+    """
     original = Image.open(io.BytesIO(jpeg), formats=["JPEG"])
     if len(jpeg) <= max_bytes and original.width <= max_width_px:
         return jpeg

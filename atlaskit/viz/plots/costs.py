@@ -83,6 +83,7 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     }
     with styled_axes(ax) as ax:
         shared = {"x": "bar", "order": range(len(means)), "width": 0.6, "saturation": 1, "ax": ax}
+        # This bar is the sum of both, and the Master's bar covers its lower part.
         sns.barplot(rows, y="both", color=categorical(4), label="Workers", **error_bars, **shared)
         sns.barplot(
             rows, y="master_tokens", color=categorical(0), label="Master", errorbar=None, **shared
@@ -239,7 +240,7 @@ def pareto(
         ax: Axes to draw on; None makes a new figure.
 
     Raises:
-        InputError: A column is missing, or a method has several rows.
+        InputError: A column is missing, there are no rows, or a method has several.
 
     Examples:
         >>> ax = ak.plots.pareto(ak.statistics.comparison({"video-rlm": rows}))
@@ -259,7 +260,7 @@ def pareto(
     colours = dict[str, str]()
     markers = dict[str, str]()
     for method in methods:
-        look = method_look(method, methods, 0)
+        look = method_look(method, methods, model_index=0)  # all points are drawn alike
         colours[method] = look.colour
         markers[method] = look.marker
     with styled_axes(ax, (7.2, 4.4)) as ax:
@@ -335,6 +336,7 @@ def _scale(ax: Axes, costs: pd.Series) -> None:
     if low > 0:
         ax.set_xscale("log")
         ax.set_xlim(low / MARGIN, high * MARGIN)
+        # Over more than 1.5 decades, labels at 2 and 5 would overlap.
         count_decades(ax.xaxis, is_fine=high / low < 30)
     else:
         ax.xaxis.set_major_formatter(short_count)

@@ -175,7 +175,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         legend = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
-        form = "h:min:s" if duration_s > 3600 else "min:s"
+        form = "h:min:s" if duration_s >= 3600 else "min:s"
         filled = "" if is_by_visit else " · filled: evidence was added"
         ax.set_xlabel(f"time in the video ({form}){filled}{legend}")
         set_title(ax, _title(result))
@@ -494,6 +494,7 @@ def resolutions(
         )
         ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
         ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
+        # The grey area, below one frame, is as high as one depth; the rings fit in as well.
         lowest_s = min(1 / (fps * k**2), 0.6 * min(finest_s))
         ax.set_ylim(lowest_s, 2 * resolution_s(marked_s[-1], k, 0))
         below = f"below one frame at {fps:g} fps: neighbours show the same"

@@ -82,7 +82,9 @@ def model_look(index: int) -> Look:
 
 
 def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
-    """Return the look of a method, which is the same in every figure, with the stroke of a model.
+    """Return the look of a method, with the stroke of a model.
+
+    A method of METHOD_ORDER has the same colour and marker in every figure; others follow it.
 
     Args:
         method: The name of the method.
@@ -100,7 +102,8 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return the rows with the column `series`, and the arguments of `seaborn.pointplot` for them.
 
     A series is a method and a model. The name of a series leaves out the method or the model if all
-    series share it. The index of the rows becomes unique, as `interval_over` needs it.
+    series share it; a single series has the name of its method, or "mean" if the rows have no
+    column `method`. The index of the rows becomes unique, as `interval_over` needs it.
     """
     from matplotlib.markers import MarkerStyle
 
@@ -165,6 +168,7 @@ def draw_means(
 
     x, y = axes
     shared = {"x": x, "y": y, "native_scale": True, "ax": ax, **options}
+    # At one x a world has one video, so videos are the clusters that `cluster_of` names.
     bars = interval_over(rows["video"], y)
     if len(looks["hue_order"]) == 1:
         sns.pointplot(rows, errorbar=bars, **shared, **looks)
@@ -257,6 +261,7 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
     low, high = ax.get_ylim()
     margin = max(1.0, LEAST_SPAN * low / high) ** 0.5
     ax.set_ylim(low / margin, high * margin)
+    # Over more than some two decades, labels at 2 and 5 would overlap.
     count_decades(ax.yaxis, is_fine=high / low < 200)
 
 

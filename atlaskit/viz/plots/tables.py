@@ -279,6 +279,8 @@ DASHES = {"bound": (4, 1.6), "own workload": (1, 1.2)}
 def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean seconds per question against the number of workers (paper, Fig. 6).
 
+    The table is that of `scaling.by_workers`.
+
     Thick lines are seconds at equal workload, with 95 % intervals. If the table has a column
     `model`, there is a line for each model. Its label gives the mean score at each number of
     workers. Dashed lines are Amdahl's bound, computed from the serial share of the time with the
@@ -296,6 +298,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     import seaborn as sns
 
     means = speedup(table)
+    # Without a column `method`, which a joined table may have, each series is a model.
     rows, looks = with_series(table.drop(columns="method", errors="ignore"))
     order = looks["hue_order"]
     if "model" in means:

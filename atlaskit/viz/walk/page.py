@@ -55,7 +55,7 @@ def _read(folder: str, name: str) -> str:
     return (Path(__file__).parent / folder / name).read_text(encoding="utf-8")
 
 
-MAX_IMAGE_BYTES = 6_000_000
+MAX_TOTAL_BYTES = 6_000_000
 """Most bytes of all images together, as JPEG; in base64, as in the page, they take a third more."""
 MAX_IMAGES = 800
 """Most distinct images in a page. So many have some 7 kB each; smaller ones would be illegible."""
@@ -127,7 +127,7 @@ def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
     The URI of an image that cannot be shown is empty. The map and the last sheet are embedded
     first, since a page of a long run does not have room for all images.
     """
-    max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
+    max_bytes = MAX_TOTAL_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
     uris = [""] * len(found.images)
     missing = dict[int, str]()
     order = sorted(

@@ -94,7 +94,7 @@ class Marker:
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
         """Yield the outlines on a view: the cells that hold the answer, then those acted on."""
-        k = view.k or self._run.k
+        k = view.k or self._run.k  # a view has a k of its own only over any stretch
         if k is None or k > MAX_K:
             return
         grid = grid_of_view(view, self._run)
@@ -105,7 +105,7 @@ class Marker:
         for cell in sorted(true_cells):
             yield _box(cell, (k, k), "", TRUE)
         for cell, text in self._acted_on(event, grid):
-            if cell < k * k:
+            if cell < k * k:  # a trace may name any cell
                 yield _box(cell, (k, k), text, ACTED)
 
     def _acted_on(self, event: Event, grid: Grid | None) -> Iterator[tuple[int, str]]:
@@ -116,7 +116,7 @@ class Marker:
                 labels = [f"[{item.label}]" for item in event.found]
                 word = _WORDS.get(action.name, action.direction or "")
                 texts = [word] * len(cells)
-                if len(labels) == len(cells):
+                if len(labels) == len(cells):  # each of the cells became evidence
                     texts = labels
                 yield from zip(cells, texts, strict=True)
             case Probe(scores=scores):
@@ -167,7 +167,7 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class DrawnImage:
-    """An image that is drawn on request."""
+    """An image that is drawn, or read from the cache, on request."""
 
     size: Size | None
     """None where the size is not known before the image is drawn."""
@@ -219,7 +219,7 @@ def pictures(run: RunSource) -> Pictures:
         for what, view, key, description in _images_named_by(event, run):
             picture = drawn.get((place, what, key))
             if picture is None and run.video is not None:
-                continue
+                continue  # it cannot be drawn again, and the cache may hold another run's image
             if picture is None:
                 shown = DrawnImage(None, _cache_reader(key, run))
             else:

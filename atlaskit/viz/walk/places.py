@@ -1,15 +1,16 @@
-"""Where the events of a run lie: on an axis of steps, in the tree of regions, and in the truth.
+"""Where the events of a run lie: on an axis, in the tree of regions, and in the truth.
 
-    places                                  on the axis of steps, parallel workers side by side
-    FindingSteps, merged_in                 which step found which evidence
+    places                                  on the axis, parallel workers side by side
+    FindingSteps, merged_in                 which event found which evidence
     regions, grid_of_view, path_of          the tree of explored regions
     truth_rows, moments_of                  what became of each moment that holds the answer
     shaded                                  what was seen, the finer the darker
 
-A trace holds no times of day, so each event takes one step. A worker begins when it is assigned,
-and the Master continues when all workers have reported. The moments that hold the answer are known
-for questions about a synthetic world (`Question.evidence_s`). A moment was seen if a cell was shown
-whose frame lies in it.
+A trace holds no times of day, so on the axis each event has the length 1. A worker begins when it
+is assigned, and the Master continues when all workers have reported. A *step* is the index of an
+event in the trace, as the page shows it. The moments that hold the answer are known for questions
+about a synthetic world (`Question.evidence_s`). A moment was seen if a cell was shown whose frame
+lies in it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from atlaskit.environment.grid import Grid, Shift
 from atlaskit.environment.memory import Evidence
@@ -43,10 +46,10 @@ from atlaskit.viz.walk.source import MAX_K, RunSource
 
 
 def places(trace: Trace) -> Iterator[int]:
-    """Yield the step at which each event begins. An event ends one step later."""
-    master_end = 0  # the step at which the Master's last event ended
-    # The step at which the last event of each worker of this round ended. The key None stands for a
-    # probe of the Master that runs beside the workers.
+    """Yield where each event begins on the axis, from 0. It ends 1 later."""
+    master_end = 0  # where the Master's last event ended
+    # Where the last event of each worker of this round ended. The key None stands for a probe of
+    # the Master that runs beside the workers.
     worker_ends = dict[int | None, int]()
     for event in trace:
         if event.worker is not None or (isinstance(event, Probe) and event.ahead):
@@ -231,7 +234,7 @@ TruthRow = tuple[str, int | None]
 """A sentence on what became of a moment, and the index of the event that shows it."""
 
 
-class Sight(NamedTuple):
+class ShownGrid(NamedTuple):
     """A grid that an agent was shown."""
 
     grid: Grid
@@ -253,7 +256,8 @@ def moments_of(run: RunSource) -> tuple[Span, ...]:
 def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     """Return what became of each moment that holds the answer.
 
-    There are no rows for a run of a method that keeps no evidence and shows no grids.
+    There are no rows if the moments are unknown, or if the run has no evidence and showed no grids,
+    as with a method that keeps none and shows none.
     """
     moments = moments_of(run)
     if not moments:
@@ -266,7 +270,7 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
 
 
 def _row(
-    moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool
+    moment: Span, run: RunSource, findings: FindingSteps, grids: list[ShownGrid], is_exact: bool
 ) -> TruthRow:
     """Return the row of a moment; `is_exact` says whether the frame of a cell is its midpoint."""
     evidence = run.evidence.within(*moment)
@@ -281,20 +285,20 @@ def _row(
         over = _deepest(moment, grids, is_exact=False)
         if over is None:
             return f"{missed}.", None
-        sight, cell = over
-        where = f"at depth {sight.grid.depth} (cell {cell}, step {sight.step})"
-        return f"{missed}; the deepest grid over it is {where}.", sight.step
-    sight, cell = found
+        seen, cell = over
+        where = f"at depth {seen.grid.depth} (cell {cell}, step {seen.step})"
+        return f"{missed}; the deepest grid over it is {where}.", seen.step
+    seen, cell = found
     shown = "a cell that covers it was shown"
     if is_exact:
         shown = "it was shown"
-    place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
+    place = f"at depth {seen.grid.depth} in cell {cell} at step {seen.step}"
     label = _reported(moment, run)
     fate = "not reported"
     if label is not None:
-        fate = f"reported as [{label}] but not kept"
-    sentence = f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}."
-    return sentence, sight.step
+        fate = f"reported as [{label}] but not kept"  # it was erased later
+    sentence = f"{span_text(moment)} was missed: {shown} to {seen.who} {place}, and {fate}."
+    return sentence, seen.step
 
 
 def _reported(moment: Span, run: RunSource) -> str | None:
@@ -306,27 +310,27 @@ def _reported(moment: Span, run: RunSource) -> str | None:
     return None
 
 
-def _grids(run: RunSource) -> Iterator[Sight]:
+def _grids(run: RunSource) -> Iterator[ShownGrid]:
     """Yield each grid that an agent was shown."""
     for step, event in enumerate(run.trace):
         for view in views_of(event):
             grid = grid_of_view(view, run)
             who = "the Master" if event.worker is None else agent(event)
             if grid is not None:
-                yield Sight(grid, frozenset(view.dead), step, who)
+                yield ShownGrid(grid, frozenset(view.dead), step, who)
 
 
-def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
+def _deepest(moment: Span, grids: list[ShownGrid], is_exact: bool) -> tuple[ShownGrid, int] | None:
     """Return the grid with the finest cells that shows a moment, and the first such cell.
 
     With `is_exact`, the midpoint of the cell lies in the moment; else they overlap. Dead cells show
     nothing. Of several grids, the first one is returned.
     """
     cells_of = cells_showing if is_exact else cells_over
-    for sight in sorted(grids, key=lambda sight: sight.grid.resolution_s):
-        for cell in cells_of(moment, sight.grid):
-            if cell not in sight.dead:
-                return sight, cell
+    for seen in sorted(grids, key=lambda seen: seen.grid.resolution_s):
+        for cell in cells_of(moment, seen.grid):
+            if cell not in seen.dead:
+                return seen, cell
     return None
 
 
@@ -336,6 +340,7 @@ def shaded(coverage: Coverage, most: int) -> list[tuple[float, float, float]]:
     The shade is 1 for parts that were seen as finely as the run aimed at, or finer. Without an aim,
     it is 1 for the finest part. The shade of coarser parts falls to 0.3.
     """
+    # A trace from elsewhere may give a step of 0 or less, which has no logarithm.
     parts = [part for part in coverage.seen.parts if part[2] > 0][:most]
     aim_s = coverage.goal_s or min((step_s for _, _, step_s in parts), default=1.0)
     shades = []
@@ -361,4 +366,8 @@ def _positions(moment: Span, grid: Grid) -> tuple[float, float]:
     """Return where the part of a moment within a grid begins and ends, counted in cells."""
     start_s = max(moment[0], grid.start_s)
     end_s = min(moment[1], grid.end_s)
+    if grid.is_uneven:
+        cells = np.arange(grid.size + 1)
+        first, last = np.interp((start_s, end_s), grid.edges, cells)
+        return float(first), float(last)
     return (start_s - grid.start_s) / grid.resolution_s, (end_s - grid.start_s) / grid.resolution_s

@@ -35,7 +35,7 @@ MAX_K = 256
 class RunSource:
     """One run, with the video and the cache that its images come from.
 
-    All properties are derived from the trace, also those of a result.
+    All properties are derived from the trace, also those of a result, and from the video if given.
     """
 
     record: Result | Trace
@@ -221,7 +221,8 @@ def _span(interval: Mapping[str, float]) -> Span:
 def _root_span_s(trace: Trace, k: int | None) -> float | None:
     """Return the length of the root grid in seconds; None if the trace does not give it.
 
-    The interval and the depth of any region determine it.
+    The interval and the depth of any region determine it if all cells are equally long, as they
+    are but in a collection.
     """
     if k is None:
         return None

@@ -65,9 +65,10 @@ from atlaskit.viz.walk.places import (
 from atlaskit.viz.walk.source import RunSource
 
 Row = tuple[str, str, int | None]
-"""Name, text, and the index of the step that the row links to."""
+"""Name, text, and the index of the step that the row links to; None for no link."""
 
 MAX_STEPS = 2_000
+"""The most steps in a page."""
 MAX_CHARS = 4_000
 """The most characters of one text."""
 MIN_CHARS = 200
@@ -114,7 +115,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "who": agent(event),
             **_action(event),
             "path": path_of(event),
-            "place": place,
+            "place": place,  # where it begins on the axis of `places`
             "tokens": event.usage.tokens if isinstance(event, Call | Failure) else 0,
             "spans": _rounded(_spans(event)),
             "older": older,
@@ -349,12 +350,12 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "notes": notes,
         "evidence": links,
         "moments": list(map(list, moments_of(run))),
-        "found": truth,
+        "found": truth,  # what became of the moments
         "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),
         "scope": f"whole {run.scope}",
-        "end": max(islice(places(run.trace), count), default=0) + 1,
+        "end": max(islice(places(run.trace), count), default=0) + 1,  # of the axis of `places`
         "regions": regions(run),
         "looks": bool(run.trace.of(Look)),
         "map": found.map,

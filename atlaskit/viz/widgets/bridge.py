@@ -47,7 +47,7 @@ class PageOwner(ABC):
     """A widget: an anywidget that shows a page, and a static picture where no kernel runs."""
 
     page: ClassVar[str]
-    """The name of the page: `page`.js and `page`.css of this folder."""
+    """The name of the page: its files are NAME.js and NAME.css of this folder, or see PARTS."""
     _send_to: Send | None = None
     """Sends a message to a page that is not in a notebook: see `attach`."""
 
@@ -104,7 +104,7 @@ class PageOwner(ABC):
     @property
     def has_page(self) -> bool:
         """Whether there is a page, in a notebook or attached."""
-        return self._send_to is not None or "widget" in vars(self)
+        return self._send_to is not None or "widget" in vars(self)  # it was shown in a notebook
 
     def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         """Send a message to the page, from any thread. Without a page, nothing happens."""

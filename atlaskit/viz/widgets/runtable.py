@@ -114,7 +114,8 @@ class RunTable(PageOwner):
             InputError: The rows are not those of an evaluation, or the file cannot be read.
         """
         self._path = Path(rows) if isinstance(rows, str | Path) else None
-        self._written = (Path(), 0)  # the file that was read, and when it was written
+        # What was read of the file: the table itself or its rows so far, and when it was written.
+        self._written = (Path(), 0)
         self.cache = cache or default_cache()
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, self.send)
@@ -149,6 +150,7 @@ class RunTable(PageOwner):
 
         Raises:
             InputError: There is no such row, it has no trace, or the two questions differ.
+            VideoError: The video of the row's case does not open.
         """
         paths = [self._trace_path(number) for number in (row, other) if number is not None]
         return TraceViewer(*paths, video=self._video(row), cache=self.cache)
@@ -205,6 +207,7 @@ class RunTable(PageOwner):
         except InputError as error:
             if tables.newest(self._path) == written:  # the file is not just being replaced
                 self._written = written
+                # 0 is the number of no request, so the page shows the sentence at once.
                 self.send(
                     {"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)}
                 )
@@ -218,7 +221,7 @@ class RunTable(PageOwner):
         notes = list[str]()
         if count < len(self.rows):
             notes.append(f"The last {len(self.rows) - count:,} rows are not shown.")
-        if self._path not in (None, self._written[0]):
+        if self._path not in (None, self._written[0]):  # the rows so far were read
             notes.append("The evaluation is not finished; more rows come as they are written.")
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]
         head = {

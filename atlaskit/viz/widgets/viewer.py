@@ -37,11 +37,13 @@ from atlaskit.viz.walk.steps import steps, summarize
 from atlaskit.viz.widgets.bridge import Debouncer, IsLatest, PageOwner
 
 MAX_STEPS = 20_000
+"""The most steps of a run in the widget."""
 FIRST_BATCH = 50
 """Steps in the first message, which is small so that it arrives soon."""
 BATCH = 500
 """Steps in each further message."""
 MAX_IMAGE_BYTES = 500_000
+"""Most bytes of one image, as JPEG."""
 MAX_REQUESTED = 16
 """Most images drawn for one request: those of a step, or of two steps side by side, and of the
 next."""
@@ -214,7 +216,7 @@ class TraceViewer(PageOwner):
     def _receive(self, message: dict[str, Any]) -> None:
         if message.get("want") == "runs":
             self.send({"is": "runs", "runs": list(range(len(self.runs)))})
-        elif message.get("run", 0) in range(len(self.runs)):
+        elif message.get("run", 0) in range(len(self.runs)):  # a request of images names no run
             self._channel.receive(message)
 
     def _repr_html_(self) -> Html:

@@ -86,8 +86,6 @@ def test_evidence_and_dead_zones_are_marked(world: World, answered: ak.Result, s
     assert [label for _, label in message["ruler"]["found"]] == list(result.evidence.labels)
     still = Page(page.widget._repr_html_())
     assert all(f"{label} at " in still.text for label in marked) and "Dead zones: 0" in still.text
-    plain = explore(world.drawn, shared_cache)
-    assert not any(cell["found"] or cell["dead"] for cell in plain.go()["cells"])
 
 
 def test_a_page_gets_tiles_as_sharp_as_its_screen_without_text_in_them(world: World, shared_cache: ak.Cache) -> None:
@@ -192,9 +190,6 @@ def test_cells_open_down_to_single_frames(numbered: Video, cache: ak.Cache) -> N
             reached.add(frame_number(np.asarray(explorer.frame(cell).picture.image)))
         explorer.back().back()
     assert reached == set(range(FRAMES)), "every frame of the video has a cell"
-    message = FakePage(explorer).go(3)
-    assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.875–0:02.500"]
-    assert message["depth"] == "depth 1 of at most 2" and message["k"] == 5
 
 
 def test_a_typed_time_shows_its_frame_and_the_way_to_it(world: World, shared_cache: ak.Cache) -> None:
@@ -217,8 +212,6 @@ def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache
     seen = next(ak.replay.pictures(result.trace, world.drawn, shared_cache)).picture
     assert isinstance(seen, View) and replace(explorer.view, look=seen.look, dead=seen.dead).key == seen.key
     assert explorer.view.moments == seen.moments and explorer.atlas.rules.max_depth == 1
-    own = GridExplorer(world.drawn, result=result, k=8, sampling="keyframe", cache=shared_cache)
-    assert (own.atlas.k, own.view.look.sampling, own.atlas.cell) == (8, "keyframe", 64)
     with pytest.raises(InputError, match="another video"):
         GridExplorer(Flat(), result=result, cache=shared_cache)
 
@@ -237,16 +230,10 @@ def test_a_clip_plays_the_cell(numbered: Video, cache: ak.Cache) -> None:
 
 def test_the_frame_below_the_pointer_is_no_larger_than_its_place(numbered: Video, cache: ak.Cache) -> None:
     page = FakePage(GridExplorer(numbered, cache=cache))
-    wanted: list[tuple[dict[str, Any], str, tuple[int, int]]] = [
-        ({"want": "glance"}, "ruler", (240, 135)),
-        ({"want": "peek", "side": 160}, "cell", (160, 90)),
-        ({"want": "peek", "side": 5_000}, "cell", SIZE),
-        ({"want": "peek", "side": "x"}, "cell", (240, 135)),
-    ]
-    for message, where, size in wanted:
-        sent, (jpeg,) = page.ask(time_s=2.03, **message)
+    for side, size in ((160, (160, 90)), (5_000, SIZE), ("x", (240, 135))):
+        sent, (jpeg,) = page.ask(want="peek", time_s=2.03, side=side)
         picture = Image.open(io.BytesIO(jpeg))
-        assert sent == {"is": "glance", "time_s": 2.03, "place": where} and picture.size == size
+        assert sent == {"is": "glance", "time_s": 2.03, "place": "cell"} and picture.size == size
         assert frame_number(np.asarray(picture.resize(SIZE))) == int(2.03 * FPS)
 
 
@@ -260,7 +247,6 @@ def test_an_address_leads_to_where_it_was_copied(world: World, shared_cache: ak.
     assert page.ask(want="address", t=1e9, depth=0)[0]["place"]["path"] == [], "of a longer film: its end"
     for wrong in ({"t": "x", "depth": 0}, {"t": 1, "depth": None}, {"t": float("nan"), "depth": 1}):
         assert page.ask(want="address", **wrong)[0]["is"] == "picture"
-    assert page.ask(want="address", t=5, depth=1, look="elsewhere")[0]["is"] == "trouble"
 
 
 def test_other_cells_show_the_same_stretch(world: World, shared_cache: ak.Cache) -> None:
@@ -274,11 +260,8 @@ def test_other_cells_show_the_same_stretch(world: World, shared_cache: ak.Cache)
     sent, _ = page.ask(want="look", pick="midpoint")
     assert sent["looks"] == {"k": 4, "pick": "midpoint"} and sent["place"] == after["place"]
     assert sent["cells"][0]["time_s"] == pytest.approx(start_s + (end_s - start_s) / 32)
-    for wrong in ({"k": 1_000}, {"k": [4]}, {"pick": "none"}, {"k": True}):
+    for wrong in ({"k": 1_000}, {"pick": "none"}, {"k": True}):
         assert page.ask(want="look", **wrong)[0]["looks"] == {"k": 4, "pick": "midpoint"}
-    run = explore(world.drawn, shared_cache, max_depth=1)
-    run.go(5)
-    assert run.ask(want="look", k=16)[0]["looks"]["k"] == 16, "also where depth is that of a run"
 
 
 def test_shots_take_the_place_of_keyframes_unless_something_else_was_chosen(cache: ak.Cache) -> None:
@@ -287,10 +270,8 @@ def test_shots_take_the_place_of_keyframes_unless_something_else_was_chosen(cach
     page.request(want="shots")
     shown = page.go()
     assert shown["looks"]["pick"] == "shots" and all("cuts" in cell for cell in shown["cells"])
-    assert page.request(want="shots") == [], "once"
     chosen.request(want="look", pick="midpoint")
     assert chosen.request(want="shots") == [] and chosen.go()["looks"]["pick"] == "midpoint"
-    assert explore(Flat(), cache, sampling="keyframe").request(want="shots") == []
 
 
 def test_the_ruler_tells_what_was_seen_how_finely_and_leads_there(answered: ak.Result, shared_cache: ak.Cache) -> None:
@@ -298,12 +279,9 @@ def test_the_ruler_tells_what_was_seen_how_finely_and_leads_there(answered: ak.R
     seen = page.go()["ruler"]["seen"]
     assert seen["words"] == f"Seen: {answered.coverage}." and seen["spans"]
     assert all(0 <= start < end <= 1 and 0.3 <= shade <= 1 for start, end, shade in seen["spans"])
-    start_s, end_s, step_s = min(answered.coverage.seen.parts, key=lambda part: part[2])
+    start_s, end_s, _ = min(answered.coverage.seen.parts, key=lambda part: part[2])
     shown, _ = page.ask(want="seen", time_s=(start_s + end_s) / 2)
-    span_s = shown["span_s"][1] - shown["span_s"][0]
     assert shown["span_s"][0] <= (start_s + end_s) / 2 < shown["span_s"][1]
-    assert span_s / page.widget.atlas.root.size == pytest.approx(step_s, rel=9), "the nearest grain that there is"
-    assert explore(answered.sheet.video, shared_cache).go()["ruler"]["seen"] is None
 
 
 def test_no_saved_clip_is_lost_to_the_next_one(cache: ak.Cache) -> None:
@@ -338,8 +316,6 @@ def test_a_clip_is_bounded_and_says_so(cache: ak.Cache) -> None:
     assert (clip.start_s, clip.end_s) == (600.0, 610.0) and words == "10:00.0–10:10.0; it has at most 10 s"
     saved, words = make_clip(video, (600.0, 1200.0), 900.0, cache, "mp4")
     assert (saved.start_s, saved.end_s, words) == (840.0, 960.0, "14:00.0–16:00.0; it has at most 120 s")
-    middle, _ = make_clip(video, (600.0, 1200.0), 900.0, cache)
-    assert (middle.start_s, middle.end_s) == (895.0, 905.0)
     short, _ = make_clip(video, (3599.96, 3600.0), 3599.98, cache)
     assert (short.start_s, short.end_s) == (3600.0 - SHORTEST_S, 3600.0)
     assert max(Clip(Flat((4000, 3000)), 0.0, 10.0, cache).size) <= 640
@@ -351,9 +327,6 @@ def test_a_frame_is_saved_without_loss(numbered: Video, cache: ak.Cache) -> None
     message, (png,) = page.ask(want="png", time_s=5.0)
     assert message == {"is": "file", "type": "image/png", "name": "numbered 0-05.000.png"}
     assert np.array_equal(Image.open(io.BytesIO(png), formats=["PNG"]), numbered.frames([5.0])[0])
-    message, (png,) = page.ask(want="png", place=ROOT)
-    assert message["name"] == "numbered 0-00.000 to 0-10.000.png"
-    assert np.array_equal(Image.open(io.BytesIO(png)), page.widget.picture.image)
 
 
 PLACES: list[Any] = [

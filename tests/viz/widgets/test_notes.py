@@ -3,7 +3,6 @@
 import base64
 import errno
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -18,10 +17,8 @@ from support.stand_ins import HOSTILE, Flat, strings
 from viz.widget_pages import FakePage
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
 from atlaskit.runs.exporting.passages import Passage, clean
 from atlaskit.runs.exports import export
-from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer.notes import MOST_NOTES, VARIABLE, Note, notes_folder
@@ -65,26 +62,14 @@ def test_notes_outlive_the_page_and_the_cache(cache: Cache) -> None:
     assert again.widget.notes == ((1.0, 2.0, "", "begins"), (5.0, 7.5, "goal", "the second"))
     sent = again.request(panel="notes", want="remove", note=[1.0, 2.0, "", "begins"])[0]
     assert sent["notes"] == [[5.0, 7.5, "goal", "the second"]] and sent["lane"] == [[0.3125, 0.47]]
-    sent = note(again, "1", "2", "", "anew")[0]
-    assert sent["added"] == [[1.0, 2.0, "", "anew"]] and sent["removed"] == [] and sent["count"] == 2
     assert noted(Flat((160, 90)), cache).widget.notes == (), "those of another video"
-    assert len(noted(Flat(), Cache(None)).widget.notes) == 2, "in one place, whatever the cache"
-
-
-@pytest.mark.parametrize(("start", "end", "words"), [("x", "2", "is not a time"), ("3", "2", "a start before its end")])
-def test_a_wrong_time_gets_a_sentence(cache: Cache, start: str, end: str, words: str) -> None:
-    page = noted(Flat(), cache, ("1", "2", "kept"), (start, end, "goal"))
-    assert words in page.of("notes")[-1]["words"] and len(page.widget.notes) == 1
 
 
 @pytest.mark.parametrize(
     "damaged",
     [
         pytest.param('{"start_s": 1, "end_s": 2}', id="short"),
-        pytest.param('{"start_s": false, "end_s": 2, "tag": "", "text": ""}', id="false"),
-        pytest.param('{"start_s": 1, "end_s": 1e999, "tag": "", "text": ""}', id="infinite"),
         pytest.param(f'{{"start_s": 1, "end_s": 1{400 * "0"}, "tag": "", "text": ""}}', id="huge"),
-        pytest.param('{"start_s": 1, "end_s": 2, "tag": "go', id="broken off"),
         pytest.param("[" * 3000, id="deep"),
         pytest.param("\udcff", id="bytes"),
     ],
@@ -126,10 +111,6 @@ def test_what_lies_in_the_cache_is_taken_over_once(cache: Cache) -> None:
     assert page.widget.notes == ((1.0, 2.0, "goal", ""), (3.0, 4.0, "", "x"))
     page.request(panel="notes", want="remove", note=[1.0, 2.0, "goal", ""])
     assert noted(Flat(), cache).widget.notes == ((3.0, 4.0, "", "x"),), "what was removed does not come back"
-    assert old.exists()
-    old.write_text("[[1]]")
-    with pytest.raises(InputError, match=re.escape(f"{old} cannot be read")):
-        noted(Flat(), cache).widget.notes  # noqa: B018  # the property reads
 
 
 ADDER = """
@@ -206,8 +187,6 @@ def test_what_was_exported_opens_again_as_notes(
     path = tmp_path / f"notes.{form}"
     page.widget.export_notes(path)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "other"))
-    assert explorer_of(Flat(), cache).open_notes(path).notes == before
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "third"))
     empty = noted(Flat(), cache)
     assert opened(empty, path.name, path.read_bytes()) == "" and empty.widget.notes == before
 
@@ -221,20 +200,12 @@ def test_notes_of_other_videos_stay_out(cache: Cache, tmp_path: Path, monkeypatc
     export([there], tmp_path / "one.csv")
     renamed = explorer_of(Flat(), cache).open_notes(tmp_path / "one.csv")
     assert [each.text for each in renamed.notes] == ["there"], "its name was another"
-    two = Playlist([Flat(), Flat()])
-    export([Passage(15, 17, "cut", video=two.name)], tmp_path / "cut.csv", videos=two)
-    assert explorer_of(two, cache).open_notes(tmp_path / "cut.csv").notes[0].start_s == 15
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "words"),
-    [
-        ("notes.doc", b"x", "ends in .csv"),
-        ("notes.csv", b"a,b\n1,2\n", "no row names a column for the start"),
-        ("notes.csv", b"start,end,video\n99,100,flat\n", "holds nothing about a part of flat"),
-        ("notes.eaf", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "declares a document type"),
-    ],
-)
-def test_a_file_that_is_none_gets_a_sentence(cache: Cache, name: str, data: bytes, words: str) -> None:
+def test_a_file_that_is_none_and_a_wrong_time_get_a_sentence(cache: Cache) -> None:
     page = noted(Flat(), cache, ("1", "2", "kept"))
-    assert words in opened(page, name, data) and len(page.widget.notes) == 1
+    assert "no row names a column for the start" in opened(page, "notes.csv", b"a,b\n1,2\n")
+    assert "declares a document type" in opened(page, "notes.eaf", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+    for start, end, words in (("x", "2", "is not a time"), ("3", "2", "a start before its end")):
+        note(page, start, end, "goal")
+        assert words in page.of("notes")[-1]["words"] and len(page.widget.notes) == 1

@@ -86,12 +86,11 @@ def test_invalid_messages_are_ignored(answered: ak.Result) -> None:
     assert len(page.steps()) == len(answered.trace), "its threads still run"
 
 
-@pytest.mark.parametrize("number", [1e308, 10**300, -(10**300)], ids=["float", "int", "negative"])
-def test_absurd_numbers_in_a_trace_are_told_and_keep_nobody_waiting(answered: ak.Result, number: float) -> None:
+def test_absurd_numbers_in_a_trace_are_told_and_keep_nobody_waiting(answered: ak.Result) -> None:
     """A thread that died of them left the page waiting in silence."""
     start, *others = answered.trace
     assert isinstance(start, Start)
-    for absurd in ({"k": number}, {"within": [0, number]}, {"max_depth": number}):
+    for absurd in ({"k": 1e308}, {"within": [0, 10**300]}, {"max_depth": -(10**300)}):
         strange = replace(start, settings={**start.settings, **absurd})
         page = FakePage(TraceViewer(ak.Trace((strange, *others)), cache=ak.Cache(None)))
         last, _ = page.ask(want="run", run=0)
@@ -113,14 +112,6 @@ def test_a_trace_of_absurd_grids_or_many_dead_zones_is_shown_at_once(eventful: a
         page = RunPage(TraceViewer(ak.Trace(events), cache=ak.Cache(None)))
         check_takes(4.0, page.steps)
         assert len(page.steps()) == len(events)
-
-
-@pytest.mark.parametrize(
-    ("run", "words"), [("gone.json", "cannot be read: No such file"), (pd.DataFrame, "A run must be a Result")]
-)
-def test_what_is_no_run_raises_one_sentence(run: Any, words: str, in_tmp: Path) -> None:
-    with pytest.raises(InputError, match=rf"^[^\n]*{words}[^\n]*\.$"):
-        TraceViewer(run)
 
 
 def test_two_runs_of_one_question_are_shown_side_by_side(
@@ -151,23 +142,15 @@ def rows(world: World, shared_cache: ak.Cache, tmp_path_factory: pytest.TempPath
     return joined
 
 
-def sent_table(table: RunTable) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return the first message to the page, and the rows of the others."""
-    head, *batches = RunPage(table).request(want="rows")
-    values = [row for batch in batches for row in batch["rows"]]
-    return head, pd.DataFrame(values, columns=head["columns"])
-
-
 def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
-    head, sent = sent_table(RunTable(rows))
+    head, *batches = RunPage(RunTable(rows)).request(want="rows")
+    sent = pd.DataFrame([row for batch in batches for row in batch["rows"]], columns=head["columns"])
     assert head["count"] == len(sent) == 8 and "seconds" in sent and "trace" not in sent
     for name in ("question", "id", "method", "category", "stop", "tokens", "score"):
         assert sent[name].tolist() == rows[name].tolist(), name
     outcomes = [("failed" if n == 7 else "right" if right else "wrong") for n, right in enumerate(rows["right"])]
     assert sent["outcome"].tolist() == outcomes
     assert head["filters"] == ["outcome", "stop", "category", "method"]
-    head, sent = sent_table(RunTable(rows[rows["method"] == "uniform"][["id", "right", "stop", "method"]]))
-    assert head["columns"] == head["shown"] == ["outcome", "id", "method", "stop"] and "method" not in head["filters"]
 
 
 def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) -> None:
@@ -199,5 +182,3 @@ def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: ak.
     assert [run.question.text for run in table.open(0, 4).runs] == [rows["question"][0]] * 2  # type: ignore[union-attr]
     with pytest.raises(InputError, match="Two runs must have the same question"):
         table.open(0, 1)
-    with pytest.raises(InputError, match="A row must have an index from 0 to 7; got 8"):
-        table.open(8)

@@ -164,8 +164,8 @@ class AskedRun:
     Attributes:
         draft: The question.
         so_far: The run up to the events that were drawn last.
-        result: What `ask` returned; None while the run goes on, or if it has failed.
-        error: Why the run has failed; None otherwise.
+        result: What `ask` returned; None while the run goes on, or if it failed or was stopped.
+        error: Why the run ended without a result: `Stopped` if it was told to stop; None otherwise.
         started_s: When it began, on the clock of `now_s`.
         is_stopping: Whether it was told to stop.
         is_left: Whether it was told to stop because its page was closed.
@@ -302,7 +302,7 @@ NO_MODEL = (
 
 
 class Explorer(Protocol):
-    """The part of an explorer that the panel uses."""
+    """The part of an explorer that the panel uses: see `GridExplorer`."""
 
     atlas: Atlas
     vlm: Model | str | None
@@ -330,7 +330,7 @@ class AskPanel:
         self._explorer = explorer
         self._run: AskedRun | None = None
         self._lock = threading.Lock()
-        self._marked = object()
+        self._marked = object()  # the content of the marks that were drawn last; none at first
         self._goes_on = False  # whether the run is to go on when its page is closed
         self._is_left = False  # whether the page was closed
         self._silence = threading.Timer(SILENT_S, self.leave)
@@ -386,7 +386,10 @@ class AskPanel:
 
     @cached_property
     def _choice(self) -> ModelChoice:
-        """The model of the explorer, and the models that the page can choose."""
+        """The model of the explorer, and the models that the page can choose.
+
+        It is made at the first message, since `command` is set after the explorer was made.
+        """
         command = self._explorer.command
         return ModelChoice(self._explorer.vlm, "" if command is None else command[2])
 
@@ -484,7 +487,10 @@ class AskPanel:
         self._send_state()
 
     def _follow(self, run: AskedRun) -> None:
-        """Mark what a run has found, and update the page. Called when the run has changed."""
+        """Mark what a run has found, and update the page. Called when the run has changed.
+
+        The call after the end of the run, which happens once, adds its result to the explorer.
+        """
         if run.is_over and run.result is not None:
             self._explorer.results.append(run.result)
             self._mark(Marks(run.result.evidence, run.result.dead_zones, run.result.coverage))

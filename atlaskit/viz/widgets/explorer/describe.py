@@ -42,7 +42,7 @@ MAX_MARKS = 400
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run found in a video, to be marked on cells: evidence, dead zones and coverage."""
+    """What the page marks of a run: evidence and dead zones, and on the ruler the coverage too."""
 
     evidence: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()
@@ -63,7 +63,7 @@ class Marks:
 
 
 def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
-    """Return what a page shows beside the image of a location."""
+    """Return what a page shows beside the image of a location; `k` is 0 if that is a frame."""
     location = shown.location
     picture = shown.picture
     grid = picture.grid if isinstance(picture, View) else shown.observation.state.grid
@@ -165,6 +165,7 @@ def _caption(video: Video, shown: Shown) -> str:
 
 def _subtitles(atlas: Atlas, start_s: float, end_s: float) -> str:
     """Return the first subtitles of an interval as one line."""
+    # More lines than characters are not needed: each line has at least one.
     lines = islice(atlas.video.subtitles.between(start_s, end_s), MAX_SUBTITLE_CHARS)
     return plain_text(" ".join(line.text for line in lines), MAX_SUBTITLE_CHARS)
 
@@ -205,7 +206,8 @@ def _shares(span: Sequence[float], duration_s: float) -> list[float]:
 
 
 MARKS = 400
-"""Equal parts into which a lane divides the video: smaller parts would share pixels."""
+"""Equal parts into which a lane divides the video, each marked or not: smaller parts would share
+pixels."""
 
 
 def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[float]]:
@@ -218,7 +220,9 @@ def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[flo
     spans = np.array(list(spans_s), float).reshape(-1, 2) / duration_s * MARKS
     first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
     after = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
-    steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(after, minlength=MARKS + 1)
+    size = MARKS + 1
+    # At each part: how many intervals begin there, less those that have ended.
+    steps = np.bincount(first, minlength=size) - np.bincount(after, minlength=size)
     is_covered = np.cumsum(steps) > 0
     # The last value is false, so starts and ends alternate.
     edges = np.flatnonzero(np.diff(np.concatenate([[0], is_covered])))

@@ -78,7 +78,8 @@ MAX_CHARS = 600
 GLANCE_PX = 240
 """Longer side of a *glance*, the small picture at the time under the pointer on the ruler."""
 PEEK_PX = 1280
-"""The longest side of a *peek*, the picture at the time under the pointer in a cell."""
+"""The most pixels on the longer side of a *peek*, the picture at the time under the pointer in a
+cell."""
 GLANCE_QUALITY = 75
 """JPEG quality of both pictures."""
 
@@ -98,8 +99,8 @@ class GridExplorer(PageOwner):
 
     Attributes:
         atlas: The environment that the grids come from.
-        marks: The evidence and dead zones that are marked on cells. After setting it, `refresh`
-            redraws the page.
+        marks: The evidence and dead zones that are marked on cells and on the ruler, and the
+            coverage, which is marked on the ruler. After setting it, `refresh` redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was named by its time.
         vlm: The model that the page asks; None if there is none. The page can name another.
@@ -168,8 +169,8 @@ class GridExplorer(PageOwner):
         self.results = [] if result is None else [result]
         self.command: tuple[str, list[str], str] | None = None
         self.place = Location()
-        self._requested = self.place
-        self._width_px = 0  # width of the page in device pixels
+        self._requested = self.place  # the location requested last, whose image may not be ready
+        self._width_px = 0  # width of the page in device pixels; 0 until it tells it
         # One thread for each kind of work. Orders are clips and files.
         self._jobs = Debouncer("explorer")
         self._prefetch_jobs = Debouncer("explorer-ahead")
@@ -322,7 +323,7 @@ class GridExplorer(PageOwner):
                 self._submit_order(
                     "The clip cannot be made",
                     partial(self._send_clip, location, span_s, form),
-                    is_kept=form != "webm",
+                    is_kept=form != "webm",  # which is played, not stored
                 )
             case "shots" if self._upgrades:
                 self._shots_jobs.submit(self._upgrade)
@@ -349,14 +350,14 @@ class GridExplorer(PageOwner):
     def _location_in(self, message: dict[str, Any]) -> Location:
         """Return the location that a message of the page is about."""
         match message:
-            case {"want": "look" | "here" | "address", **look} if "k" in look or "pick" in look:
+            case {"want": "look" | "here" | "address", **cells} if "k" in cells or "pick" in cells:
                 before = self._shown(self._requested)
-                is_same = self.atlas.k == look.get("k", self.atlas.k)
-                self.atlas = with_cells(self.atlas, look.get("k"), look.get("pick"))
-                self._upgrades = self._upgrades and "pick" not in look
+                is_same = self.atlas.k == cells.get("k", self.atlas.k)
+                self.atlas = with_cells(self.atlas, cells.get("k"), cells.get("pick"))
+                self._upgrades = self._upgrades and "pick" not in cells
                 if message["want"] == "address":
-                    return self._location_at(look)
-                if is_same:
+                    return self._location_at(cells)
+                if is_same:  # the grids keep their places, and only their frames change
                     return self._requested
                 start_s, end_s = before.span_s
                 middle_s = before.time_s
@@ -370,6 +371,7 @@ class GridExplorer(PageOwner):
             ):
                 for start_s, end_s, step_s in self.marks.coverage.seen.parts:
                     if start_s <= time_s < end_s:
+                        # A grid with one cell for each step, as the run saw this part.
                         return grid_near(self.atlas, time_s, step_s * self.atlas.root.size)
                 return self._requested
             case {"want": "time", "text": str(text)}:

@@ -327,7 +327,8 @@ def _opened(atlas: Atlas, state: State, cell: int) -> State:
         return opened
     first = math.floor((grid.start_s + TIME_STEP_S) * fps)
     last = math.ceil((grid.end_s - TIME_STEP_S) * fps)
-    k = max(2, math.isqrt(last - first - 1) + 1)
+    k = max(2, math.isqrt(last - first - 1) + 1)  # the least with a cell for each frame
+    # The cells that are left over show later frames; at the end of the video, earlier ones.
     first = max(0, min(first, math.floor(atlas.video.duration_s * fps) - k * k))
     frames = Grid(first / fps, min((first + k * k) / fps, atlas.video.duration_s), k)
     return replace(opened, grid=frames)

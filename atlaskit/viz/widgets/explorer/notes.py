@@ -72,13 +72,14 @@ def notes_folder() -> Path:
 class NoteFile:
     """The notes on one video, in a file that several threads and processes may use.
 
-    Each line is JSON: a note that was added, or `{"removed": note}`. Changes are appended under a
-    lock, so that none is lost, and a file of thousands of notes is not written again. A line that
-    is no note, such as a full disk may leave, stays in the file and does not affect other lines.
+    Each line is JSON: the video, a note that was added, `{"removed": note}`, or `{"taken_over":
+    hash}` (see `_take_over`). Changes are appended under a lock, so that none is lost, and a file
+    of thousands of notes is not written again. A line that cannot be read, such as a full disk may
+    leave, stays in the file and does not affect other lines.
 
     Attributes:
         path: The file. It may not exist yet.
-        strange: Number of lines that are no notes.
+        strange: Number of lines that cannot be read.
     """
 
     def __init__(self, video: Video, cache: Cache) -> None:
@@ -245,7 +246,7 @@ class NoteFile:
                     self._taken.add(mark)
                 case {"start_s": _}:
                     self._notes.add(_note(_values(value)))
-                case {"fingerprint": _} | {}:
+                case {}:  # the video, an empty line, or what a later version may add
                     return
                 case _:
                     self.strange += 1
@@ -284,8 +285,8 @@ class NotesPanel:
         self._video = video
         self._send = send
         self.file = NoteFile(video, cache)
-        self._shown: dict[Note, Note] = {}
-        self._sent: frozenset[Note] | None = None
+        self._shown: dict[Note, Note] = {}  # by note: how the page shows it
+        self._sent: frozenset[Note] | None = None  # what the page has; None if it has no list yet
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -320,7 +321,7 @@ class NotesPanel:
                     sent = _printable(_note(note))
                     same = [each for each in self.file.read() if self._as_sent(each) == sent]
                     self.file.change(removed=same)
-                case {"want": "export", "form": str(form)}:
+                case {"want": "export", "form": str(form)}:  # the ending, such as ".csv"
                     self._send_file(f"notes{form}")
                 case {"want": "open", "name": str(name), "data": str(data)}:
                     self.open(base64.b64decode(data, validate=True), name)

@@ -40,12 +40,12 @@ Japanese signs). Those of higher classes are accents and vowel points, which are
 
 @dataclass(frozen=True)
 class FoundLine:
-    """A line that contains all words of a search."""
+    """A line that contains all words of a search, or is near to them in meaning."""
 
     line: Line
     spans: tuple[tuple[int, int], ...]
     """Where the words stand in the line's text: half-open intervals of characters, in order and
-    without overlap."""
+    without overlap; () for a line that is only near in meaning."""
 
 
 def find_words(lines: Sequence[Line], query: str) -> list[FoundLine]:
@@ -115,7 +115,7 @@ def _letters(character: str) -> str:
 
 
 def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the union of spans in order, each as long as possible."""
+    """Return spans in order, with those that overlap joined."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -224,7 +224,7 @@ def _hit(found: FoundLine) -> dict[str, Any]:
     end = min(len(text), at + MAX_CHARS)
     if at:
         parts.append(["…", False])
-    for start, stop in (*found.spans, (end, end)):
+    for start, stop in (*found.spans, (end, end)):  # the last yields the text after all marks
         if at >= end:
             break
         parts.append([plain_text(text[at : min(start, end)], MAX_CHARS), False])
