@@ -129,8 +129,6 @@ WRAPPINGS: tuple[Callable[[str], str], ...] = (
     lambda text: f'{{"name": "reply", "arguments": {json.dumps(text)}}}',
     lambda text: f"{text}\n{text}",
     lambda text: repr(json.loads(text)),
-    lambda text: f"<|begin_of_box|>{text}<|end_of_box|>",
-    lambda text: f"<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>{text}<|return|>",
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.asking import ask
 from support.faults import Fault, failing, finishing, saying
 from support.loopback import Loop
-from support.model_doubles import Babbler, Counting
+from support.model_doubles import Counting
 from support.stand_ins import Pick, request
 
 from atlaskit.agents import schemas
@@ -15,7 +15,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.render import view
-from atlaskit.errors import InputError, Unrecorded
+from atlaskit.errors import Unrecorded
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.protocol import Message, ModelError, Refused, Request
@@ -144,11 +144,3 @@ def test_a_reply_key_covers_all_that_the_reply_depends_on_and_nothing_else(loop:
     same = Request("master", "probe", request().messages, Pick, facts={"truth": 3})
     elsewhere = VLM("http://127.0.0.1:1/v1", "loop", dialect="vllm", api_key="k", timeout_s=1, max_tokens=9)
     assert reply_key(elsewhere, same) == keys[0]
-
-
-def test_an_invalid_setting_is_an_error(world: World, cache: Cache) -> None:
-    for sample in (-1, 0.5):
-        with pytest.raises(InputError, match="sample is a whole number"):
-            ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, sample=sample)
-    with pytest.raises(InputError, match="choose one"):
-        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache.refreshing(), replay=True)

@@ -13,7 +13,7 @@ from support.loopback import Loop
 from support.stand_ins import request
 
 from atlaskit.errors import ModelWarning
-from atlaskit.models.attempts import MOST_WAITED_S, Slots
+from atlaskit.models.attempts import MOST_WAITED_S
 from atlaskit.models.client import VLM
 from atlaskit.models.protocol import ModelError
 from atlaskit.models.refusals import delay
@@ -103,16 +103,3 @@ def test_requests_a_minute_are_spread(loop: Loop, slept: list[float]) -> None:
     for _ in range(3):
         vlm.complete(request())
     assert slept == pytest.approx([2.0, 4.0], abs=0.5)
-
-
-def test_the_number_in_flight_follows_the_endpoint() -> None:
-    slots = Slots(8)
-    assert [slots.acquire(0) for _ in range(9)] == [True] * 8 + [False]
-    slots.note_refusal()
-    slots.note_refusal()
-    for _ in range(7):
-        slots.release()
-    assert [slots.acquire(0), slots.acquire(0)] == [True, False], "two at once after two refusals"
-    for _ in range(2 + 3 + 4 + 5 + 6 + 7 + 8):
-        slots.note_answer()
-    assert [slots.acquire(0) for _ in range(7)] == [True] * 6 + [False]

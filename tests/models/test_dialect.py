@@ -135,18 +135,6 @@ def test_an_image_is_sent_once_and_again_to_a_server_that_dropped_it(loop: Loop,
     assert caught.value.usage.calls == 1
 
 
-def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: View) -> None:
-    vlm = VLM(loop.url, "loop", dialect=replace(VLLM, ranks=4))
-    vlm.complete(request(grid_view, "a"))
-    vlm.complete(request(grid_view, "b", grid_view.expand(1)))
-    for cell in range(4):
-        vlm.complete(request(grid_view.expand(cell)))
-    ranks = [headers["X-data-parallel-rank"] for headers in loop.headers]
-    assert ranks[0] == ranks[1] and set(ranks) <= set("0123") and len(set(ranks)) > 1
-    VLM(loop.url, "loop").complete(request())
-    assert "X-data-parallel-rank" not in loop.headers[-1]
-
-
 SERVICES: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "openai": ("api.openai.com", {"id": "gpt-5-mini"}, {"openai-processing-ms": "412", "server": "cloudflare"}),
     "anthropic": ("api.anthropic.com", {"id": "claude-opus-4-7", "type": "model", "display_name": "Claude"}, {}),

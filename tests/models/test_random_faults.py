@@ -19,6 +19,7 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError
 from atlaskit.models.client import VLM
 from atlaskit.models.protocol import Usage
+from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 from atlasworld import World
 
@@ -84,7 +85,7 @@ def check(run: Run) -> None:
         run.outcome.to_json().encode()
         check_budget(run, run.outcome)
         check_grounded(run.outcome)
-        check_nothing_is_lost(run.outcome)
+        assert replay.memory(run.outcome.trace) == (run.outcome.evidence, run.outcome.dead_zones)
     else:
         messages = [str(run.outcome)]
     assert not [message for message in messages if len(message.splitlines()) > 1 or "Traceback" in message]
@@ -97,31 +98,7 @@ def check_budget(run: Run, result: Result) -> None:
     assert result.total == sum(usages, Usage())
     assert result.spent.calls == sum(call.usage.calls for call in result.calls if call.live)
     assert result.spent.calls <= result.total.calls  # a call that a run repeats is counted twice and made once
-    # A call may be lost on a connection that closes just then, and a refused one is none.
-    answered = run.plan.received - run.plan.resent - run.plan.refused - len(run.plan.rejected)
-    assert answered <= result.spent.calls
-
-
-def check_nothing_is_lost(result: Result) -> None:
-    """Check the evidence against the trace: found, reported, labelled, perhaps erased."""
-    carried: dict[int | None, dict[float, None]] = {}
-    times_by_label: dict[str, float] = {}
-    for event in result.trace:
-        match event.kind:
-            case "step":
-                of_worker = carried.setdefault(event.worker, {})
-                of_worker.update(dict.fromkeys(item.timestamp_s for item in event.found))
-            case "report":
-                reported = {item.label: item.timestamp_s for item in event.kept}
-                assert sorted(reported.values()) == sorted(carried.pop(event.worker, {}))
-                times_by_label |= reported
-            case "review":
-                for label in event.erased:
-                    del times_by_label[label]
-            case "cite":
-                times_by_label = {item.label: item.timestamp_s for item in event.found}
-    assert not carried
-    assert {item.label: item.timestamp_s for item in result.evidence} == times_by_label
+    assert run.plan.met[""] <= result.spent.calls, "each good answer is paid"
 
 
 @pytest.mark.long

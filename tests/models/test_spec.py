@@ -1,12 +1,11 @@
 """A model is given by its name or address, with options in words; errors are one sentence."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asking import ask, evaluate
+from support.asking import ask
 from support.model_doubles import Babbler
 
 import atlaskit as ak
@@ -43,13 +42,6 @@ def test_a_model_is_read_back_from_its_words(name: str | None, **options: Any) -
     assert ModelSpec.parse(str(spec)) == spec
     here = ModelSpec(name or "nano", max_tokens=options["max_tokens"], extra_body=options["extra_body"])
     assert ModelSpec.parse(str(here)) == here
-
-
-def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
-    folder = tmp_path / "my weights --no-thinking"
-    folder.mkdir()
-    for spec in (ModelSpec(str(folder)), ModelSpec(str(folder), max_tokens=5)):
-        assert ModelSpec.parse(str(spec)) == spec
 
 
 def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,19 +124,6 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
 def test_nothing_is_installed_for_what_is_no_model(wrong: Any) -> None:
     with pytest.raises(InputError, match="is no model: pass nano, a folder .* or an address|no second name|^vlm "):
         as_model(wrong)
-
-
-@pytest.mark.usefixtures("no_start")
-@pytest.mark.parametrize(("parallel", "copies"), [(4, "auto"), (1, 1)])
-def test_many_questions_are_asked_of_many_copies(
-    monkeypatch: pytest.MonkeyPatch, world: World, parallel: int, copies: object
-) -> None:
-    """One question at a time is answered as fast by one copy, which starts sooner."""
-    options = list[Any]()
-    monkeypatch.setattr("atlaskit.models.serving.server.serve", lambda *_, **given: options.append(given) or Babbler())
-    cases = world.cases(drawn=True)[:1]
-    evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
-    assert options == [{"data_parallel": copies}]
 
 
 @pytest.mark.usefixtures("no_start")

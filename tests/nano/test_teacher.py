@@ -11,14 +11,12 @@ from support.asking import ask
 import atlasworld as aw
 from atlaskit.agents.prompts import ProbeCall, StepCall
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlasworld import World
-from atlasworld.nano.words import listed_lines
 from atlasworld.questions import WRITERS
 from nano.teacher import teacher
-from nano.teacher.goal import describe, goal_of, parse_description, up_to_object
+from nano.teacher.goal import describe, goal_of, parse_description
 from nano.teacher.labels import ATTRIBUTES, VALUES, CellContent, content_at, encode
 from nano.teacher.teacher import Expert
 
@@ -76,12 +74,3 @@ def test_teacher_answers_most_questions_correctly(duration_s: float, least: floa
         assert not any(event.problem for event in result.trace.of("step"))
         scores.append(question.score(result.prediction))
     assert sum(scores) / len(scores) >= least
-
-
-def test_teacher_does_not_know_lines_that_the_prompt_omits() -> None:
-    """A prompt does not list the lines of a long world's root grid."""
-    world = aw.world(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
-    parsed = goal_of(world.questions[0])
-    root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()
-    assert len(root.subtitles) > 500 and not listed_lines(root)
-    assert Expert(world.script).scan(parsed, root).thought.startswith(f"“{up_to_object(parsed.line)}-: =/0")

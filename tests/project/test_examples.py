@@ -89,32 +89,27 @@ MAX_CHARS = 240
 LONG = ["first line\nsecond line " + 200 * "w" for _ in range(3)]
 
 
-@pytest.fixture(scope="module")
-def examples(world: World, shared_cache: Cache, answered: Result) -> dict[str, tuple[Any, str]]:
-    """An object of each public class and of what they return, and what its repr tells."""
+def test_a_repr_is_one_short_line_that_informs(world: World, shared_cache: Cache, answered: Result) -> None:
     atlas = ak.Atlas(world.drawn, k=4, cell=48, cache=shared_cache)
     view = atlas.reset().view
     question = ak.Question(LONG[0], LONG, id="id\n7")
     dialect = ak.Dialect("mine", seed=True)  # no address takes a password
-    return {
-        "ASR": (ak.ASR(URL, "m", api_key=KEY), f"{URL}', 'm'"),
-        "VLM": (ak.VLM(URL, "m", api_key=KEY, dialect=dialect), f"{URL}', 'm'"),
-        "Embedder": (ak.Embedder(URL, "m", api_key=KEY), f"{URL}', 'm'"),
-        "Atlas": (atlas, "4×4 cells of 48 px"),
-        "a view": (view, "0:00.0–10:00.0, depth 0, 4×4 cells of 48 px"),
-        "an observation": (atlas.step(ak.Expand(1)), "observation of <view of"),
-        "a sheet": (answered.sheet, f"evidence: {len(answered.evidence)}"),
-        "Budget": (ak.Budget(calls=3), "calls=3"),
-        "Oracle": (aw.Oracle(world, miss=0.2), "miss=0.2"),
-        "Question": (question, "choice, 3 choices"),
-        "Result": (replace(answered, question=replace(question, choices=("a", *LONG)), prediction=0), "A: a"),
-        "Trace": (answered.trace, f"{len(answered.trace)} events"),
-        "World": (world, "AtlasWorld 5: 600 s"),
-    }
-
-
-def test_a_repr_is_one_short_line_that_informs(examples: dict[str, tuple[Any, str]]) -> None:
-    for value, part in examples.values():
+    examples = [
+        (ak.ASR(URL, "m", api_key=KEY), f"{URL}', 'm'"),
+        (ak.VLM(URL, "m", api_key=KEY, dialect=dialect), f"{URL}', 'm'"),
+        (ak.Embedder(URL, "m", api_key=KEY), f"{URL}', 'm'"),
+        (atlas, "4×4 cells of 48 px"),
+        (view, "0:00.0–10:00.0, depth 0, 4×4 cells of 48 px"),
+        (atlas.step(ak.Expand(1)), "observation of <view of"),
+        (answered.sheet, f"evidence: {len(answered.evidence)}"),
+        (ak.Budget(calls=3), "calls=3"),
+        (aw.Oracle(world, miss=0.2), "miss=0.2"),
+        (question, "choice, 3 choices"),
+        (replace(answered, question=replace(question, choices=("a", *LONG)), prediction=0), "A: a"),
+        (answered.trace, f"{len(answered.trace)} events"),
+        (world, "AtlasWorld 5: 600 s"),
+    ]
+    for value, part in examples:
         text = repr(value)
         assert part in text and len(text) <= MAX_CHARS and text.isprintable(), text
         assert KEY not in text and " object at 0x" not in text

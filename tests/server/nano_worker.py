@@ -12,7 +12,6 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 
 import language
-import optimizer
 import torch
 from architecture import CELL_PX, CONTEXT, K, model_config, visual_tokens
 from tokenizer import SPECIAL, train_tokenizer
@@ -49,17 +48,6 @@ def visual_token_error(model: Idefics3ForConditionalGeneration) -> float:
     return float((getattr(expected, "pooler_output", expected).squeeze() - visual_tokens(model, tiles)).abs().max())
 
 
-def optimizer_error() -> float:
-    """Return the relative distance to the minimum of a quadratic function after 300 steps."""
-    weight = torch.nn.Parameter(torch.zeros(24, 8))
-    minimum = torch.randn(24, 8)
-    combined = optimizer.CombinedOptimizer(optimizer.Muon([{"params": [weight]}], lr=0.02, decay=0.0))
-    for _ in range(300):
-        weight.grad = weight.detach() - minimum
-        combined.step()
-    return float((weight.detach() - minimum).norm() / minimum.norm())
-
-
 def main() -> None:
     torch.manual_seed(0)
     tokenizer = tokenizer_of(Path(sys.argv[2]))
@@ -79,10 +67,6 @@ def main() -> None:
     found["tokens of objects"] = [count(f"{before}red circle") for before in ("", " ")]
     found["tokens of labels"] = [count(f"{before}[B]") for before in ("", "\n", "+")]
     found["tokens of cells"] = [count(f'"cell":{cell}') for cell in (3, 12)]
-    gradients = torch.randn(3, 24, 8) * torch.logspace(-2, 0, 8)  # some directions are a hundred times smaller
-    values = torch.linalg.svdvals(optimizer.orthogonalized(gradients)).flatten()
-    found["singular values"] = [float(each) for each in values.aminmax()]
-    found["optimizer error"] = optimizer_error()
     print(json.dumps(found))
 
 

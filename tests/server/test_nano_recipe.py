@@ -35,9 +35,6 @@ def test_fast_paths_compute_what_transformers_computes(python: str, tmp_path: Pa
     assert found["tokens of objects"] == [1, 1]  # with a blank before it and without
     assert found["tokens of labels"] == [1, 2, 2]  # one token, whatever comes before it
     assert found["parameters"] < 12e6
-    least, greatest = found["singular values"]
-    assert 0.5 < least < greatest < 1.5  # Newton-Schulz iterations stop near one, not at it
-    assert found["optimizer error"] < 0.2
 
 
 def losses(path: Path) -> list[tuple[int, float]]:

@@ -156,7 +156,6 @@ def videomme_v2_row(group: int, place: int, **changes: Any) -> dict[str, Any]:
     is_last = place == 4
     return {
         "video_id": f"{group:03d}",
-        "url": "https://example.org/watch",
         "question_id": f"{group:03d}-{place}",
         "question": f"Which of these, {group} and {place}?",
         "options": "\n".join(f"{letter}. thing {letter.lower()}" for letter in "ABCDEFGH"),
@@ -216,7 +215,6 @@ def extremewhen_row(number: int, **changes: Any) -> dict[str, Any]:
         "video_duration_s": 119.9,
         "event_summary": "It happens.",
         "category": ("action", "speech")[number % 2],
-        "youtube_url": "https://example.org/watch",
         **changes,
     }
 
@@ -276,8 +274,6 @@ def qvhighlights_row(number: int, **changes: Any) -> dict[str, Any]:
         "query": f"A chef bakes bread {number}.",
         "duration": 119.9,
         "vid": f"NUsG9BgSes0_{number % 2}10.0_360.0",
-        "relevant_clip_ids": [5, 6, 7],
-        "saliency_scores": [[4, 1, 1], [4, 1, 1], [4, 2, 1]],
         "relevant_windows": [[10, 16], [2, 4]][: 1 + number % 2],
         **changes,
     }

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from support.chat_requests import form, has_evidence, identity, names_images
+from support.chat_requests import form, has_evidence, identity
 from support.faults import (
     RANDOM_FAULTS,
     Fault,
@@ -45,12 +45,6 @@ class FaultPlan:
     think_s: float = 0.0
     """Seconds an answer takes."""
     received: int = 0
-    resent: int = 0
-    """Requests that came again with all images, after an error to one that only named some."""
-    refused: int = 0
-    """Requests that were refused for now, before a model saw them: no calls."""
-    rejected: set[str] = field(default_factory=set)
-    """Such errors that were not followed by another request."""
     outlasted: list[str] = field(default_factory=list)
     """Faults that a client waited out."""
     met: Counter[str] = field(default_factory=Counter)
@@ -60,20 +54,15 @@ class FaultPlan:
 
     def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         """Answer a request, well or by a fault."""
-        key, is_naming = identity(body), names_images(body)
+        key = identity(body)
         with self.lock:
             if has_hung_up(handler, 0):
                 return  # read too late: the server may have answered its repetition already
             self.seen[key] += 1
             draw = random.Random(f"{self.seed} {key} {self.seen[key]}")
-            self.resent += key in self.rejected and not is_naming
-            self.rejected.discard(key)
             share = max(self.share, self.share_with_evidence) if has_evidence(body) else self.share
             name = draw.choice(self.faults) if draw.random() < share else ""
             self.met[name] += 1
-            self.refused += name == "429"
-            if is_naming and name in ("500", "forgetful"):
-                self.rejected.add(key)
         time.sleep(self.think_s)
         try:
             if name:

@@ -71,14 +71,9 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "venv"
-    tried = tmp_path / "python3.14"
-    tried.write_text("#!/bin/sh\nexit 1\n")
-    tried.chmod(0o755)
-    monkeypatch.setattr(install, "pythons", lambda: [str(tried), sys.executable])
     python = install.interpreter("serve-cpu", folder)
     assert {"engine", "tensors"} <= packages(folder) and "other" not in packages(folder)
     printed = capsys.readouterr().err
-    assert f"not with {tried}" in printed, "it has no build"
     assert "too" in printed and "✓ installed" in printed, "the second index has the CPU build"
     monkeypatch.setattr(install, "install", lambda *_, **__: pytest.fail("it is installed already"))
     assert install.interpreter("serve-cpu", folder) == python == str(folder / "bin" / "python")
