@@ -181,7 +181,7 @@ def _parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """
     about = "Ask a vision-language model about long videos by searching contact sheets."
     parser = _Parser(prog="atlaskit", description=about)
-    parser.set_defaults(server_version=__version__)
+    parser.set_defaults(server_version=__version__)  # the version that `atlaskit mcp` states
     parser.add_argument("--version", action="version", version=f"atlaskit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     for place in dict.fromkeys(COMMANDS[name][0] for name in wanted if name in COMMANDS):

@@ -179,7 +179,10 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
 
 
 def _odd_ones(events: Sequence[WorldEvent], trait: str) -> list[WorldEvent]:
-    """Return a list of the one event whose trait differs from all others'; [] if there is none."""
+    """Return a list of the one event whose trait differs from all others'; [] if there is none.
+
+    Of two different events, the first counts.
+    """
     value_of = attrgetter(trait)
     values = Counter(map(value_of, events))
     if len(values) != 2 or min(values.values()) > 1:

@@ -99,7 +99,7 @@ class StandIn(DrawnVideo):
     image of them. The last frames stay in memory.
     """
 
-    is_drawn = False
+    is_drawn = False  # a replay must treat it like the film
     is_stand_in = True
 
     def __init__(self, script: Script) -> None:

@@ -63,7 +63,7 @@ def write_script(
             whole number of frames.
 
     Raises:
-        InputError: No AtlasWorld video can have this duration, frame rate or size.
+        InputError: No AtlasWorld script can have this duration, frame rate or size.
     """
     check_picture(duration_s, fps, size)
     if duration_s > LONGEST_S:
@@ -109,6 +109,7 @@ def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
     cuts = [0]
     left = frames
     while left > longest or len(cuts) == 1:
+        # Only the last scene, which takes what is left, may last longer than 0.85 of the longest.
         cuts.append(cuts[-1] + rng.randint(shortest, min(round(0.85 * longest), left - shortest)))
         left = frames - cuts[-1]
     return [*cuts, frames]
@@ -159,6 +160,7 @@ def _draw_events(
     for scene, count in zip(scenes, counts, strict=True):
         for first, last in _draw_event_spans(rng, scene, count, fps):
             spans.append((scene.index, first, last))
+    # A video under two minutes may have too few scenes for an object that appears in several.
     objects = _draw_objects(rng, spans, cast, may_recur=scenes[-1].end_s >= 120)
     words = rng.sample(cast.words, len(cast.words))
     captioned = set(rng.sample(range(len(spans)), math.ceil(len(spans) / 2)))
@@ -296,6 +298,7 @@ def _draw_lines(
     fps: int,
     cast: Cast,
 ) -> tuple[SpokenLine, ...]:
+    """Draw lines about events; in 70 % of the scenes also one about the scenery, where it fits."""
     lines = _draw_event_lines(rng, events, part_frames, fps, cast)
     for scene in scenes:
         text = rng.choice((*PLACE_LINES[scene.place], *CALM_LINES))

@@ -54,7 +54,7 @@ class Askable:
 
     @cached_property
     def unique_scenes(self) -> list[tuple[Scene, list[WorldEvent]]]:
-        """The scenes whose setting is unique, each with all its events."""
+        """The scenes of `events` whose setting is unique, each with all its events."""
         scenes = self.script.scenes
         by_scene: dict[int, list[WorldEvent]] = {event.scene: [] for event in self.events}
         for event in self.script.events:
@@ -293,7 +293,7 @@ def _draft(
 
 
 def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> list[str]:
-    """Return distractors: objects that appear elsewhere in the video, then some that never do."""
+    """Return distractors, none of them in `names`: objects that appear, then some that never do."""
     seen = sorted(askable.appearances.keys() - names)
     unseen = sorted(set(OBJECT_NAMES) - names - set(seen))
     return [*_sample(seen, rng), *_sample(unseen, rng)][: CHOICES - 1]

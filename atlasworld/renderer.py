@@ -1,8 +1,8 @@
 """`SceneRenderer`: draws any frame of a script from scenery, the moving object and its caption.
 
 A frame depends only on the script and its index, so any thread may request any frame, in any order.
-The scenery of a scene is painted once, wider than the frame, and panned here; an object's sprite is
-drawn once per event. This module does not know video files.
+The scenery of a scene is painted wider than the frame, and panned here. The last sceneries, and the
+last sprites of objects and captions, stay in memory. This module does not know video files.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ class SceneRenderer:
         """Return the object's centre in pixels after `elapsed` of `frames` frames."""
         width, height = self.script.size
         share = elapsed / frames
+        # Faster than on average at both ends, slower in the middle.
         along = share + 0.06 * math.sin(2 * math.pi * share)
         x = width * (motion.x0 + (motion.x1 - motion.x0) * along)
         y = height * (motion.y0 + (motion.y1 - motion.y0) * along)

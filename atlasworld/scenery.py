@@ -366,7 +366,7 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     """Paint a ringed planet above a cratered moon."""
     look = next(name for name, light in LOOKS.items() if light is air.light)
     sky, nebula, planet, stars = SPACE[look]
-    far.gradient(*sky)
+    far.gradient(*sky)  # covers the sky of `paint_sky`, whose random draws are frozen too
     far.clouds(-0.4, 1.2, nebula, 0.5, stretch=1.6)
     far.specks(stars, 0.0, 1.0, 0.0042, (240, 244, 255), 0.95)
     x = far.span * far.random.uniform(0.2, 0.8)

@@ -285,9 +285,10 @@ def world(
 def world_of(video: Video) -> World | None:
     """Return the world that a video shows, if it was opened from the world's own files.
 
-    The names of a world's folders and files hold everything that is needed to draw it again. The
-    manifest beside each file proves that the file is of that world. The result is None if the
-    video shows no world.
+    The names of a world's folders and files hold everything that is needed to draw it again, with
+    the questions that it has by default. The manifest beside each file proves that the file is of
+    that world. The result is None if the video shows no world, or one with an anomaly, whose
+    folders have other names.
     """
     parts = video.parts if isinstance(video, Playlist) else (video,)
     files = list[Path]()

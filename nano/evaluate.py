@@ -240,7 +240,8 @@ def report(evaluation: NanoEvaluation) -> str:
     lines = []
     for category in sorted({row["category"] for row in rows}):
         scores = [row["score"] for row in rows if row["category"] == category]
-        mean, median = statistics.fmean(scores), statistics.median(scores)
+        mean = statistics.fmean(scores)
+        median = statistics.median(scores)
         lines.append(f"{category:8} n={len(scores):3d} mean {mean:.3f} median {median:.3f}")
     lines += [f"{name}: {value}" for name, value in summary(rows).items()]
     lines += [f"failed: {row['failure']}" for row in rows if row["stop"] == "failed"]
@@ -248,7 +249,8 @@ def report(evaluation: NanoEvaluation) -> str:
         f"seconds per question: median {statistics.median(row['seconds'] for row in rows):.1f}"
     )
     for measure, values in evaluation.calls.items():
-        mean, median = statistics.fmean(values), statistics.median(values)
+        mean = statistics.fmean(values)
+        median = statistics.median(values)
         lines.append(f"{measure}: n={len(values)} mean {mean:.3f} median {median:.3f}")
     return "\n".join(lines)
 

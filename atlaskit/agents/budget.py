@@ -150,7 +150,8 @@ class Allotment:
     largest_call: Mapping[Amount, float] = field(
         default_factory=lambda: Budget().amounts(DEFAULT_CALL)
     )
-    """The expected size of a call: that of the largest worker call of the run so far."""
+    """The expected size of a call: that of the largest worker call of the run so far, but at least
+    that of DEFAULT_CALL."""
 
 
 @dataclass
@@ -171,7 +172,8 @@ class Meter:
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the run is interrupted."""
     largest: dict[Role, dict[Amount, float]] = field(init=False)
-    """The largest call of each role, for each way of counting."""
+    """The largest call of each role, for each way of counting; that of a worker is at least
+    DEFAULT_CALL."""
 
     def __post_init__(self) -> None:
         amounts = self.budget.amounts
@@ -207,7 +209,11 @@ class Meter:
         return max(0, self.budget.calls - self.total.calls)
 
     def attempts(self, is_decision: bool) -> int:
-        """Return how many attempts a call may take; only decisions take the last DECISION_CALLS."""
+        """Return how many attempts a call may take, at least one.
+
+        Only decisions take the last DECISION_CALLS. Whether a call may be made at all, `exhausted`
+        and `can_decide` have told the caller.
+        """
         left = self.calls_left()
         if left is None:
             return MAX_ATTEMPTS
@@ -267,7 +273,7 @@ class Meter:
         """Return whether the budget allows a probe that may turn out to be unnecessary.
 
         The calls must suffice for the probe and for workers with these numbers of steps, and there
-        must be no limit on tokens.
+        must be no limit on tokens, of which `allot` keeps none for the probe.
         """
         left = self.calls_left()
         is_ample = left is None or sum(steps) + MAX_ATTEMPTS + RESERVED_CALLS <= left
@@ -281,8 +287,9 @@ class Meter:
             ahead: Whether the next probe runs beside the workers; its attempts are then reserved.
 
         Returns:
-            One allotment a worker. The last workers are left out if they would get no call. With a
-            limit on tokens, the first worker of a run is sent alone, to measure the cost of a call.
+            One allotment a worker. The last workers are left out if they would get no call, or not
+            enough tokens for one. With a limit on tokens, the first worker of a run is sent alone,
+            to measure the cost of a call.
         """
         calls = self.calls_left()
         tokens = self.tokens_left()

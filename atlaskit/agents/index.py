@@ -69,6 +69,7 @@ class Index(Generic[Found]):
         for query in dict.fromkeys(queries):
             for rank, number in enumerate(self._ranked(query, k), start=1):
                 fused[number] = fused.get(number, 0.0) + 1 / (RANK_OFFSET + rank)
+        # Rounded, since equal sums in another order may differ in their last digits.
         ranked = sorted(fused, key=lambda number: (-round(fused[number], 12), number))
         return [self.clips[number] for number in ranked[:k]]
 
@@ -87,6 +88,7 @@ class Index(Generic[Found]):
 
     @cached_property
     def _bm25(self) -> bm25s.BM25 | None:
+        """The index of the clips' words; None if no clip has any."""
         # Imported here, since it loads scipy and `import atlaskit` must stay light.
         import bm25s
 

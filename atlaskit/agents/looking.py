@@ -47,7 +47,8 @@ SHEETS = 4
 LOOK_CALLS = 2
 """The most calls of one look: a reply that does not match its schema is corrected once."""
 LASTS_S = 4.0
-"""Assumed duration, in seconds, of the event that is searched for, if the plan gives none."""
+"""Assumed duration, in seconds, of the event that is searched for, if the plan gives 0, or none
+because its call failed."""
 MOST_CLOSER = 2
 """How often the whole video may be searched again at half the step, if reviews ask for it."""
 MOST_FAILURES = 2
@@ -83,9 +84,9 @@ class Look:
     evidence: tuple[tuple[Evidence, ...], ...] = ()
     """The evidence that it kept, by stretch; () for a look that failed."""
     is_silent: bool = False
-    """Whether the call did not reach the model."""
+    """Whether the call failed otherwise than by a refusal: see `master.Sortie`."""
     is_refused: bool = False
-    """Whether the server refused the call."""
+    """Whether the server refused this call; others may succeed, unless there is a `refusal`."""
     refusal: str = ""
     """The failure after which no call of the run can succeed; empty if there was none."""
 
@@ -120,6 +121,7 @@ class Looking:
     seen: Seen = Seen()
     """How finely each part of the video was shown."""
     notes: tuple[Note, ...] = ()
+    """The notes of all looks so far."""
     wishes: tuple[Wish, ...] = ()
     """The stretches to be shown next, in this order."""
     search_task: str = ""
@@ -130,8 +132,9 @@ class Looking:
     closer: int = 0
     """How often `grain_s` was halved."""
     rounds: int = 0
+    """The number of the current round; 0 before the first."""
     verdict: Reply | None = None
-    """The reply that answers the question."""
+    """The reply that answers the question; None until there is one."""
     judged: tuple[tuple[str, ...], Seen] | None = None
     """The evidence and the seen parts at the last review. If they are unchanged, the next review
     is skipped."""
@@ -146,6 +149,7 @@ class Looking:
 
     def __post_init__(self) -> None:
         self.run = self.master.run
+        # The searched interval; its sheet is `root_sheet`.
         self.root = self.atlas.root.start_s, self.atlas.root.end_s
 
     def answer(self) -> Result:
@@ -194,6 +198,7 @@ class Looking:
                 return "explored"  # all was seen, and the last review judged all of it
             if self.verdict is not None:
                 is_enough = self.rounds + 1 >= self.search.min_rounds  # the plan counts as a look
+                # In an earlier round, a review was only due because all was seen.
                 return "sufficient" if is_enough else "explored"
 
     def plan(self) -> None:
@@ -204,6 +209,7 @@ class Looking:
         """
         root = self.root_sheet()
         question = self.run.question
+        # Scouts get the question as the search task, which the plan is yet to give.
         for event in self.survey.record(question.text, self.atlas.root):
             self.run.log(event)
         hints = self.survey.hints_for(question.text, root.view.grid, range(root.view.grid.size))
@@ -315,7 +321,8 @@ class Looking:
         left = self.run.meter.calls_left()
         step_s = self.grain_s
         if left is not None:
-            affordable = max(1, left - 2 * LOOK_CALLS) * self.room  # in sheets
+            # In sheets, at one call a look. The other calls are for reviews and corrections.
+            affordable = max(1, left - 2 * LOOK_CALLS) * self.room
             step_s = max(step_s, unseen_s / (affordable * self.atlas.root.size))
         grids = self.sheets_over(self.unseen(step_s), step_s)
         if self.settled_by == "last":
@@ -335,8 +342,8 @@ class Looking:
         The facts and the budget of each look are fixed before the first look starts.
         """
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
+        # Each look gets an allotment, since `next_sheets` took no more sheets than are paid for.
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
-        groups = groups[: len(allotments)]
         spans_s = [tuple(grid.interval_s for grid in group) for group in groups]
         known = self.known()
         facts = list[Known]()
@@ -540,7 +547,7 @@ class Looking:
         )
         shown = {"view": ViewRecord.of(root), "sheet": SheetRecord.of(sheet) if len(pad) else None}
         outcome = self.master.ask(call)
-        self.judged = self.review_input
+        self.judged = self.review_input  # also if the call failed: it is not made again
         if isinstance(outcome, ModelError):
             self.master.record(events.Review, outcome, shown)
             return
@@ -548,13 +555,11 @@ class Looking:
         conclusion = answer.conclusion
         erased = tuple(answer.labels_to_erase) if len(pad) else ()
         self.scratchpad = pad.erase(erased)
-        self.judged = self.review_input
+        self.judged = self.review_input  # without the erased items
         self.unfollowed = ()
         is_answer = conclusion.action != "look"
         if conclusion.action == "not_there" and not over and self.unseen(self.grain_s):
             is_answer = False  # the unseen rest is searched first
-        if not is_answer:
-            self.wishes = ()  # new evidence supersedes earlier requests
         if conclusion.action == "look":
             self.ask_for(conclusion.look, "review")
             if not self.wishes and not self.unseen(self.grain_s):
@@ -602,8 +607,7 @@ class Looking:
             return decision  # the votes decide
         self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
         if not len(self.scratchpad):
-            state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
-            self.scratchpad = self.master.cite(decision, self.atlas, state)
+            self.cite(decision)
         return decision
 
     def decide(self, stop: Stop) -> None:
@@ -621,7 +625,12 @@ class Looking:
             sample=self.search.sample * (self.votes - 1),
         )
         if self.verdict is not None and root is not None:
-            self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
+            self.cite(self.verdict)
+
+    def cite(self, decision: Reply) -> None:
+        """Make the cells of the root sheet that a decision cites evidence."""
+        state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
+        self.scratchpad = self.master.cite(decision, self.atlas, state)
 
     def look_closer(self) -> None:
         """Halve the step of the search, so that the whole video is searched again, more finely.

@@ -52,7 +52,8 @@ Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
-* Workers: "explored", because the strategy chose no more regions.
+* Workers: "explored", because the strategy chose no more regions; or, in a search by looks, because
+  all was seen and judged.
 * Global: "rounds" or one of the budget's limits is used up, or the "model" does not answer.
 """
 
@@ -269,6 +270,7 @@ class Loop:
         allotments = meter.allot(steps, ahead)
         tasks = list[Task]()
         sorties = list[SortieRecord]()
+        # The budget may have no allotments for the last regions, which then stay open.
         for assignment, allotment in zip(chosen, allotments, strict=False):
             region = assignment.region
             evidence = self.scratchpad.within(*region.interval_s)

@@ -39,8 +39,8 @@ from atlaskit.runs.events import (
 
 MAX_UNANSWERED = 3
 """The run ends after so many failed calls of the master in a row, or after so many rounds in a row
-in which no worker got a reply. These rounds must have been about different regions, since a server
-may refuse the frames of one region only."""
+in which every worker was silent (see `Sortie`). These rounds must have been about different
+regions, since calls may fail because of the frames of one region."""
 SAME_IOU = 0.5
 """Two answers that are intervals agree if their IoU is at least this."""
 
@@ -58,7 +58,7 @@ class Sortie(Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether none of its calls reached the model."""
+        """Whether it made calls, and all of them failed, none by a refusal of the server."""
 
     @property
     def refusal(self) -> str:
@@ -75,7 +75,7 @@ class Master:
     failures: int = 0
     """Failed calls in a row."""
     silent: list[Grid] = field(default_factory=list)
-    """A region of each of the last rounds in a row in which no worker got a reply."""
+    """A region of each of the last rounds in a row in which every worker was silent."""
 
     def ask(self, call: prompts.Call, sample: int = 0) -> Reply | ModelError:
         """Make a call; raise Unreachable if nothing answers the first call of the run."""
@@ -148,7 +148,7 @@ class Master:
         Args:
             atlas: The environment.
             scratchpad: The evidence.
-            root: The masked root grid to answer from; None to answer from the evidence.
+            root: The root grid to answer from; None to answer from the evidence.
             votes: The most decisions that are asked for.
             sample: The sample number of the first vote; each further vote has the next number.
 

@@ -316,6 +316,7 @@ def plan_schema(duration_s: float, cells: tuple[int, ...]) -> ParametricSchema:
 
 @cached_shape
 def _plan_shape(duration_s: float) -> type[BaseModel]:
+    # This is not the class PlanAnswer above, which belongs to the paper's search.
     return reply_model(
         "PlanAnswer",
         reasoning=Thought,

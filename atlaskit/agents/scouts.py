@@ -9,7 +9,8 @@ function of this form:
 
 A scout returns hints: which cells of a grid to look at first, and why. They must depend only on the
 sight (the scout's inputs) and the grid. Hints are never evidence. They go into prompts, and help
-to rank the regions of the root grid: the hint or the master's score counts, whichever is higher.
+to rank the regions of the root grid: the weighted hint or the master's score counts, whichever is
+higher.
 Their reasons may hold untrusted text, such as subtitle lines, and are therefore made printable and
 short.
 """
@@ -274,7 +275,7 @@ class Survey:
     is_in_prompts: bool = True
     """Whether hints go into prompts. If not, they only rank the regions of the root grid."""
     sight_of: Callable[[str], Sight] | None = None
-    """Returns the inputs of the scouts for a search task."""
+    """Returns the inputs of the scouts for a search task; None without scouts."""
     _sights: dict[str, Sight] = field(default_factory=dict, init=False)
     _hints: dict[tuple[str, Grid], dict[str, Hints]] = field(default_factory=dict, init=False)
 

@@ -135,6 +135,7 @@ class Search:
                 check_whole(name, value)
         steps = self.steps
         if self.plateau is not None:
+            # A worker with one step has room for no plateau but 0, which means none.
             least = 1 if steps is not None and steps > 1 else 0
             check_whole("plateau", self.plateau, least)
             if steps is not None and self.plateau >= steps:

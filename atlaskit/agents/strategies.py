@@ -209,6 +209,7 @@ class Frontier:
         if not is_searched and grid not in self._reopened:
             self._reopened.add(grid)
             region = self._visits[grid]
+            # The prior is already part of the worth.
             self._open[grid] = replace(
                 region, score=(region.worth or 0.0) / 2, prior=0.0, order=self._next_position
             )

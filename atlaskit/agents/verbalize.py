@@ -120,6 +120,7 @@ def request(
         system: The system message: what the model is and what it sees.
         parts: The parts of the user message: images, facts and the task; empty ones are left out.
     """
+    # The replies of these steps may list many frames or stretches.
     tokens = 4096 if step in ("plan", "look", "review", "decision") else 2048
     messages = brief(system, *(part for part in parts if part), form_text(schema))
     return Request(role, step, messages, schema, facts, tokens)

@@ -1,7 +1,7 @@
 """`Worker`: explores one region within its share of the budget (paper §3.2).
 
 A failed call costs a step, not the region: the worker goes on and keeps the evidence found so far.
-A region whose visit was cut short stays open.
+A region whose visit was cut short opens again, once.
 
 A conversation is about one view. It only grows while the view stays the same, so that the server's
 prefix cache can reuse it; on another view a new conversation begins.
@@ -28,7 +28,7 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, BadReply, ModelError, Refused
 from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
-"""A worker gives up after this many failed calls in a row; its region stays open."""
+"""A worker gives up after this many failed calls in a row; its visit was then cut short."""
 
 WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 """Why a visit ended.
@@ -76,13 +76,14 @@ class Visit:
     """The shown grids whose cells cannot be opened: they were seen as finely as possible."""
     events: tuple[Event, ...]
     is_silent: bool
-    """Whether no call of the visit reached the model. A refused call did reach it."""
+    """Whether the visit made calls, and all of them failed, none by a refusal: see
+    `master.Sortie`."""
     refusal: str
     """The failure after which no call of the run can succeed; empty if there was none."""
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether the region was not fully explored, so that it stays open."""
+        """Whether the region was not fully explored, so that it opens again, but only once."""
         has_failure = any(isinstance(event, Failure) for event in self.events)
         return self.stop in ("failed", "budget") or (
             self.stop in ("steps", "plateau") and has_failure
@@ -144,6 +145,7 @@ class Worker:
         )
         self.observation = self.atlas.observe(self.state)
         self.largest_call = task.allotment.largest_call
+        # Fields of each event of the visit.
         self.place: dict[str, Any] = {"round": task.round, "worker": task.worker}
 
     def explore(self) -> Visit:
@@ -215,17 +217,17 @@ class Worker:
 
     def next_call(self, steps_left: int) -> StepCall:
         """Return the next call: the turns so far, and the current observation."""
-        task = self.task.search_task
+        search_task = self.task.search_task
         seen = self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         return StepCall(
             self.run.question,
-            task,
+            search_task,
             observation=seen,
             turns=self.turns,
             steps_left=steps_left,
             begin=self.begin,
-            hints=self.survey.hints_for(task, self.state.grid, open_cells),
+            hints=self.survey.hints_for(search_task, self.state.grid, open_cells),
             idle_left=self.idle_left,
         )
 

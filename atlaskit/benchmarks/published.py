@@ -29,7 +29,7 @@ DVD = "Deep Video Discovery, arXiv 2505.18079"
 COLLECTED = "a collection of published results, Nov. 2026"
 REPOSTED = "reposted figures of the makers of the models, Nov. 2026"
 SECOND_HAND = (COLLECTED, REPOSTED)
-"""Sources that repeat what others report. We did not compare their numbers with the originals."""
+"""Sources that only repeat others' reports. We did not compare their numbers with the originals."""
 QWEN = "its model card, Nov. 2026: 2 fps, up to 2,048 frames and 224K tokens of video"
 EXTREMEWHEN = "ExtremeWhenBench, arXiv 2606.12300"
 COMET = "CoMET-Bench, arXiv 2606.15320"
@@ -45,7 +45,7 @@ class Published:
     score: float
     """Accuracy, or the value of another `metric`, in [0, 1]."""
     source: str
-    """The publication that the number is from."""
+    """The publication that the number is from; after a semicolon, a remark, if any."""
     subtitles: bool | None = False
     """Whether the model got subtitles; None where the source does not say."""
     tokens: int | None = None
@@ -55,7 +55,7 @@ class Published:
 
     @property
     def is_second_hand(self) -> bool:
-        """Whether the source repeats what others report."""
+        """Whether the source is one of SECOND_HAND."""
         return self.source.startswith(SECOND_HAND)
 
 

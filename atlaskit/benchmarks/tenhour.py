@@ -55,8 +55,8 @@ def ten_hour(
     """Return the same questions, each about its video at a random place among other videos.
 
     As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
-    question's id; they repeat if there are too few. With the same `among`, a question's variant
-    does not depend on the other questions. A video that is longer than `duration_s` stays alone. So
+    question's id; they repeat if there are too few. A question's variant depends on which videos
+    there are, not on the other questions. A video that is longer than `duration_s` stays alone. So
     does a video beside which no other fits, with a warning. `positions_s` and the answer of a
     "when" question move with the video, and LongVideoBench's frame indices become `positions_s`. A
     question about "the video" (what comes first, how often) then refers to the whole variant, as in
@@ -69,7 +69,8 @@ def ten_hour(
 
     Args:
         cases: The questions to move.
-        among: Cases whose videos surround the question's own; `cases` themselves if None.
+        among: Cases whose videos may surround the question's own, like those of `cases`; None adds
+            none.
         seed: Seed of the order.
         duration_s: Longest duration of a variant, in seconds.
         progress: Whether to show a progress bar while videos open.
@@ -149,6 +150,7 @@ def _fill(
 ) -> Iterator[str]:
     """Yield other videos, shuffled anew in each pass, until none fits beside a question's own."""
     left = duration - lengths[own]
+    # A video of no length would fit without end.
     others = {name: length for name, length in lengths.items() if name != own and length > 0}
     while True:
         fitting = [name for name, length in others.items() if length <= left]
@@ -164,7 +166,7 @@ def _fill(
 def _with_positions(case: Case, video: Video) -> Question:
     """Return the case's question, with `positions_s` from the frame indices in the facts, if any.
 
-    The indices are LongVideoBench's column "position".
+    The indices are LongVideoBench's column "position". Those beyond the video's end are left out.
     """
     frames: Sequence[int] = case.facts.get("position", ())
     if case.question.positions_s or not frames:
@@ -215,8 +217,9 @@ def standard_and_long(
         duration_s: Longest duration of a long variant, in seconds.
 
     Raises:
-        InputError: The folder holds the rows of no dataset that has a loader, or of several, or
-            the loader raises this error.
+        InputError: The folder holds the rows of no dataset that has a loader, or of several; no
+            question matches `where` and has an answer; or the loader or `ten_hour` raises this
+            error.
 
     Examples:
         >>> both = ak.benchmarks.standard_and_long("data/videomme", duration_s=600)

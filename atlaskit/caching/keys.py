@@ -131,7 +131,8 @@ def is_recorded(key: str) -> bool:
 def is_outdated(key: str) -> bool:
     """Return whether an older version of atlaskit made the entry, which this one never reads."""
     kind = known_kind(key)
-    version = key.split(":")[1]
+    _, _, rest = key.partition(":")
+    version = rest.partition(":")[0]
     return kind is not None and version.isdecimal() and int(version) < kind.version
 
 

@@ -56,6 +56,7 @@ class Observation:
     looking_at: LazyImage | None = None
     """The frame or the context scan that the last action asked for."""
     cells: Cells = "compact"
+    """How text describes the cells; the cells themselves are those of `view`."""
 
     def __repr__(self) -> str:
         looking = f", looking at {self.looking_at!r}" if self.looking_at else ""
@@ -164,6 +165,7 @@ class Atlas:
     sampling: Sampling = "midpoint"
     """Which frame represents a cell: see `Video.moment`."""
     cells: Cells = "compact"
+    """How text describes the cells of an observation."""
     cache: Cache = field(default_factory=default_cache)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""

@@ -79,6 +79,7 @@ class View(LazyImage):
 
     def __post_init__(self) -> None:
         self.look.check(self.grid.k)
+        # The end is exclusive, so it may equal the duration, which `check_time` refuses.
         if self.grid.end_s > self.video.duration_s:
             self.video.check_time(self.grid.end_s)
 
@@ -331,6 +332,7 @@ class Sheet(LazyImage):
         """
         if not self.look.ruled:
             return 0
+        # A letter counts as half as wide as a strip is high.
         letters = max((len(item.subtitle) for item in self.scratchpad), default=0)
         return 1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell)))
 

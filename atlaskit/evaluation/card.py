@@ -37,7 +37,7 @@ OF_THE_RUN = "run"
 
 
 class _Part(BaseModel):
-    """The shard, if a table is about one: its part of the benchmark (see `tables.shard`)."""
+    """The shard, if a table is about one: its part of the benchmark (see `tables.SHARD`)."""
 
     model_config = ConfigDict(strict=True)
 
@@ -66,11 +66,15 @@ class _Card(BaseModel):
     settings: dict[str, Any] = {}
     settings_in_full: dict[str, Any] = Field(default={}, alias="settings in full")
     asked: dict[str, Any] = {}
+    """The card of the questions: see `questions_card`."""
     asked_again: list[dict[str, Any]] = Field(default=[], alias="asked again")
+    """The cards of the runs that last asked the failed questions again, one for each method."""
     command: dict[str, Any] = {}
+    """The options of `atlaskit evaluate`, which `--like` repeats."""
     shard: _Part | None = None
     run: _Run | None = None
     methods: dict[str, _Card] = {}
+    """The card of each method, if a table has several."""
     columns_of_text: list[str] = Field(default=[], alias="columns of text")
 
 

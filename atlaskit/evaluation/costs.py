@@ -43,7 +43,8 @@ def estimate(
         level: Confidence level.
 
     Returns:
-        One row for each amount. Columns: `amount`, `a question`, `in all`, `low`, `high`.
+        One row for each amount. Columns: `amount`, `a question`, `in all`, and the bounds of the
+        latter, `low` and `high`.
     """
     import pandas as pd
 

@@ -204,7 +204,7 @@ def paired(
         low, high = bounds(mean, error, count, are_shares=False, level=level)
     elif are_shares:
         _, differing = exact_bounds(0, count, level)
-        p = min(1.0, 2 * (1 + abs(mean)) ** -count)
+        p = min(1.0, 2 * (1 + abs(mean)) ** -count)  # the 1 − level at which a bound below is 0
         low = mean - (1 + mean) * differing
         high = mean + (1 - mean) * differing
     else:

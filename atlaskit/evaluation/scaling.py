@@ -114,9 +114,12 @@ class Measured(BaseModel):
     frames_decoded: NonNegativeInt
     """Frames decoded in the second run: 0 unless the model answers differently there."""
     seconds: NonNegativeFloat
+    """The wall-clock time of the second run."""
     serial_seconds: NonNegativeFloat
+    """The part of it in which no worker's call ran."""
     worker_calls: NonNegativeInt
     worker_seconds: NonNegativeFloat
+    """The sum of the durations of the workers' calls."""
     processor: str
     """The processor of the machine on which it was measured."""
     atlaskit: str

@@ -219,7 +219,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     @property
     def prediction(self) -> Answered | None:
-        """The number given with finished, or what the evidence covers; None before that."""
+        """The number given with finished or, for a when-question, what the evidence covers so far;
+        None without either."""
         return self.episode.prediction
 
     def legal_actions(self) -> list[dict[str, int]]:

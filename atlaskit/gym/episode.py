@@ -135,7 +135,10 @@ class AtlasEpisode:
         self.problem = ""
         """Why the last action was illegal; empty if it was legal."""
         self._given: Answered | None = None
+        """The answer that came with the last action, if that action ended the episode."""
         self._has_answered = False
+        """Whether it came by `answer`. An answer to a when-question that came with `take` is not
+        used, since the evidence is the answer."""
 
     @classmethod
     def drawn(

@@ -28,8 +28,8 @@ from atlaskit.video.video import Video
 class Reward:
     """The score of the answer: 1 for the right choice or count, temporal IoU for intervals.
 
-    A subclass overrides `score` and, if needed, the other members. `score` is called once in an
-    episode, at its end.
+    A subclass overrides `score` and, if needed, the other members. `score` is only called at the
+    end of an episode, and may be called again there: the same arguments must give the same score.
 
     Examples:
         >>> from atlaskit.gym import AtlasEnv, Reward

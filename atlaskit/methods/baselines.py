@@ -56,7 +56,7 @@ class FramesCall(DecisionCall):
     subtitles: tuple[tuple[Line, ...], ...]
     """For each view: the subtitle lines of its interval, or those that fit into the prompt."""
     remark: str = ""
-    """A sentence about subtitle lines that are left out; empty if there are none."""
+    """Says that subtitle lines are left out, or that there are none; empty if all are here."""
 
     def request(self) -> Request:
         """Return the request to the model."""

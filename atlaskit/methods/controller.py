@@ -56,7 +56,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of a controller, and its outcome."""
+    """One turn of a controller, and its outcome. The event in the record is an `events.Turn`."""
 
     action: Mapping[str, Any]
     """The answer as JSON: `thought`, and `action` with its name and arguments."""

@@ -153,7 +153,7 @@ class Actions:
     frames: int
     """The most frames that `inspect` shows."""
     known: set[int] = field(default_factory=set)
-    """Clips whose records the controller has read."""
+    """Numbers of the clips whose records the controller has read."""
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the controller's actions."""

@@ -116,7 +116,7 @@ class NativeCall(DecisionCall):
     lines: tuple[Line, ...]
     """The subtitle lines, or those that fit into the prompt."""
     remark: str = ""
-    """A sentence about subtitle lines that are left out; empty if there are none."""
+    """Says that subtitle lines are left out, or that there are none; empty if all are here."""
 
     def request(self) -> Request:
         """Return the request to the model."""
@@ -137,7 +137,7 @@ def native(
     """Answer from the video as a video, in one call.
 
     The video is divided into equal parts, `fps` a second and at most `frames`, and the frame at the
-    middle of each is shown, as large as `size` and the budget of tokens allow. vLLM must be started
+    middle of each is shown, as large as `size` and `tokens` allow. vLLM must be started
     with `--limit-mm-per-prompt '{"image":16,"video":1}' --trust-request-mm-kwargs`, so that it
     accepts the times of the frames and does not sample or scale them. Any other endpoint gets the
     frames as images, each after its time.

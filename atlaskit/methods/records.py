@@ -88,7 +88,10 @@ class ClipCall(Call):
 
 @dataclass(frozen=True)
 class Clip:
-    """One clip, with the model's description of it and its subtitle lines."""
+    """One clip, with the model's description of it and its subtitle lines.
+
+    It has no frames: a `protocol.Clip` is another thing.
+    """
 
     index: int
     """Number of the clip in the video, from 0. Models name a clip only by its number."""

@@ -28,6 +28,7 @@ from atlaskit.runs.events import Failure
 from atlaskit.runs.result import Result
 
 Search: TypeAlias = Literal["words", "paraphrases"] | Embedder
+"""How clips are found: see `retrieval`. It is not `ak.Search`, the settings of `ask`."""
 FRAMES_K = 2
 """A retrieved clip is shown on a sheet of 2×2 frames."""
 MOST_QUERIES = 4

@@ -87,7 +87,7 @@ class Call:
             step: The purpose of the call, in one word.
             schema: The form of the reply.
             system: The system message: what the model is and what it sees.
-            parts: The texts and images of the user message.
+            parts: The texts and images of the user message; empty ones are left out.
         """
         question = getattr(self, "question", None)
         if question is not None:
@@ -202,8 +202,8 @@ class MethodRun(Run):
             question: The question, as text or as a `Question`.
             choices: The possible answers; None for an answer in words.
             vlm: The model, the address of its server, or its name: see `ask`.
-            size: Width and height of a frame's cell in pixels; None for the size that suits the
-                model.
+            size: Width and height of a frame's cell in pixels; of a native cell, the longer of the
+                two. None for the size that suits the model.
             fit: How a frame fills its cell: see `ak.Search`.
             subtitles: Whether the model gets the subtitle lines.
             threads: Calls that are made at the same time. No result depends on the number, unless
@@ -259,7 +259,7 @@ class MethodRun(Run):
 
     @property
     def is_over(self) -> bool:
-        """Whether no call but the decision may follow."""
+        """Whether no call but the decision may follow. Sets `limit` once a limit is reached."""
         self.limit = self.limit or self.meter.exhausted()
         return self.limit is not None or self.refusal is not None
 
@@ -303,8 +303,8 @@ class MethodRun(Run):
             news: Returns the text of the call that is new to the model.
 
         Raises:
-            Unreachable: If the first MAX_UNANSWERED calls of the run fail because the server is
-                unreachable.
+            Unreachable: If the server cannot be reached in MAX_UNANSWERED calls before any call of
+                the run got a reply.
         """
         size = len(items)
         if self.budget is not None:
@@ -410,7 +410,8 @@ def method(
 
     Args:
         name: Name of the method.
-        k: The method shows sheets of up to k×k cells; 0 if it shows no frames.
+        k: A run does not start if a sheet of k×k cells cannot be made. It is the largest sheet of
+            the method or, if a setting decides on the sheets, the smallest. 0: it has none.
         free_text: Whether the method needs a model that writes free text.
     """
 

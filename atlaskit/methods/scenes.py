@@ -289,7 +289,7 @@ def _from_clips(index: int, clips: Sequence[Clip]) -> Scene:
         subjects |= dict.fromkeys(clip.subjects)
     caption = " ".join([clip.caption for clip in clips])
     if len(clips) > 1:
-        caption = caption[: LONGEST_TEXT * 2]
+        caption = caption[: LONGEST_TEXT * 2]  # twice what one caption may have
     return Scene(index, tuple(clips), caption, tuple(subjects)[:MOST_CHARACTERS])
 
 

@@ -64,7 +64,10 @@ NOTE = (
 
 @dataclass(frozen=True)
 class SnapshotCall(Call):
-    """Describe a snapshot in one sentence, independently of any question."""
+    """Describe a snapshot in one sentence, independently of any question.
+
+    A controller chose the frames for a question, so the call is not among `PER_VIDEO_STEPS`.
+    """
 
     views: tuple[View, ...]
 

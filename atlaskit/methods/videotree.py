@@ -174,7 +174,8 @@ def _broaden(
         clusters = frames.clusters(count)
         rated = _rated(run, clusters, album.describe([cluster.time_s for cluster in clusters]))
         is_enough = list(rated.values()).count(ESSENTIAL) >= enough
-        if is_enough or count >= most or len(clusters) < count or run.is_over:
+        is_finest = len(clusters) < count  # the video has no more frames that differ
+        if is_enough or count >= most or is_finest or run.is_over:
             return rated
         count = min(2 * count, most)
 

@@ -24,7 +24,7 @@ from atlaskit.models.json_text import NotJson, Span, TooMuch, coerced, json_obje
 from atlaskit.models.protocol import ParametricSchema, json_schema
 
 MOST_WRAPPED = 4
-"""Deepest nesting of wrappers in which an answer is looked for."""
+"""Most objects that are tried as the answer, each one wrapped in the one before."""
 
 NOTHING = "no JSON object"
 """What is wrong with a text without candidates."""

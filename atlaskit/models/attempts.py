@@ -129,9 +129,10 @@ class CallState:
         """Pause after a failed attempt; return whether to make another one.
 
         The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a longer one.
-        If no model saw the request, the pauses may last `MOST_WAITED_S` in all, and the number of
-        attempts does not matter. Returns False without a pause if a retry cannot help, and at once
-        if the call is cancelled.
+        It starts longer and grows faster for a busy endpoint that names no delay. If no model saw
+        the request, the pauses may last `MOST_WAITED_S` in all, and the number of attempts does
+        not matter. Returns False without a pause if a retry cannot help, and at once if the call
+        is cancelled.
         """
         pause_s = self._pause_after(failure)
         if failure.is_unseen:
@@ -154,7 +155,7 @@ class CallState:
 
     def _pause_after(self, failure: HttpFailure) -> float:
         """Return the seconds to wait: what the endpoint asks for, or more after each failure."""
-        earlier = min(self.attempts + self.refusals - 1, 9)
+        earlier = min(self.attempts + self.refusals - 1, 9)  # beyond 9, no pause grows
         wait_s = failure.explanation.wait_s
         if wait_s is None and failure.explanation.kind == "busy":
             growing_s: float = BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH**earlier
@@ -174,7 +175,8 @@ class Slots:
     in_flight: int = 0
     """Requests that have a slot now."""
     allowed: int = 0
-    """Most requests at once that the endpoint seems to take; 0 as long as it has refused none."""
+    """Most requests at once that the endpoint seems to take; 0 if it seems to take all that the
+    user allows."""
     _in_a_row: int = 0
     """Answers since the last refusal, or since `allowed` was last raised."""
     _next_s: float = 0.0
@@ -400,14 +402,14 @@ class Line:
         longest_s = MOST_WAITED_S if failure.is_unseen else MAX_REQUESTED_PAUSE_S
         is_long = wait_s is not None and wait_s > longest_s
         if is_long:
-            cure = f"it asks to wait for {wait_s:.0f} s, so try again then"
+            advice = f"it asks to wait for {wait_s:.0f} s, so try again then"
         else:
-            cure = self.cure(failure)
+            advice = self.cure(failure)
         message = f"{self._title} {failure}"
         if state.attempts > 1:
             message += f" ({state.attempts} attempts)"
-        if cure:
-            message += f": {cure}"
+        if advice:
+            message += f": {advice}"
         message += "."
         if not self.name:
             message += " Or pass the name of one as model=."
@@ -420,14 +422,14 @@ class Line:
 
     def _unreachable(self, failure: HttpFailure, state: CallState) -> Unreachable:
         """Return the error of a call whose server did not accept the connection."""
-        cure = failure.cure or "check the address"
+        advice = failure.cure or "check the address"
         if not failure.cure and self.endpoint.is_local:
-            cure = (
+            advice = (
                 "start one with `python -m atlaskit serve MODEL`, or pass the address of another "
                 "endpoint"
             )
         problem = str(failure).rstrip(". ")
-        message = f"No model answers at {self.endpoint.base_url} ({problem}): {cure}."
+        message = f"No model answers at {self.endpoint.base_url} ({problem}): {advice}."
         # A failure with a cure of its own is one of TLS, which further calls would meet too.
         is_final = bool(failure.cure)
         return Unreachable(message, state.usage, state.transit, is_final=is_final)

@@ -219,7 +219,10 @@ class Cached:
 
 
 def _entry(reply: Reply, name: str) -> bytes:
-    """Return the cache entry of a reply. It names the model only if another model was asked."""
+    """Return the cache entry of a reply. `name` is the model that was asked.
+
+    The entry leaves out the model if the reply names it as it was asked.
+    """
     parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
     if reply.model != name:
         parts["model"] = reply.model
@@ -315,8 +318,10 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
 
     * the endpoint's address, credentials, time-outs, the number of attempts and the way in which
       images and the schema are sent, since they only transport the request. If many servers use
-      the model's name, the address is one of the parameters;
-    * the caller's limit on the length of an answer, since only whole answers are cached;
+      the model's name, the address is one of the parameters, and so is a schema in words if the
+      dialect was known from the start;
+    * the caller's limit on the length of an answer (`VLM.max_tokens`, not that of the request),
+      since only whole answers are cached;
     * role and step, which the model never sees;
     * the facts, which repeat the messages.
 
@@ -385,7 +390,7 @@ calls adds their steps here."""
 
 @dataclass(frozen=True)
 class Call:
-    """One call, answered or failed.
+    """One call, answered or failed, as a log has it. (What is asked is a `methods.run.Call`.)
 
     The fields are flat, because pandas makes the columns of a table from them. Those of `Usage` say
     what the call cost when the model was called, and those of `Transit` how long the call took in
@@ -394,7 +399,7 @@ class Call:
 
     role: Role
     step: str
-    """What the call is for: task, probe, step, review or decision, or a step of another method."""
+    """What the call is for: `Request.step`."""
     calls: int
     prompt_tokens: int
     cached_tokens: int

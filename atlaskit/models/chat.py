@@ -139,12 +139,15 @@ class ChatLine(Line):
         )
 
     def adapt(self, before: Dialect, after: Dialect) -> bool:
-        """Use another dialect from now on; return False if another thread has changed it first."""
+        """Use another dialect from now on; return False if another thread was first to change it.
+
+        `after` differs from `before`.
+        """
         with self._adapting:
             if self.dialect not in (before, None):
                 return False
             self.dialect = after
-            return before != after
+            return True
 
     def attempt(self, payload_of: Payloads, state: CallState) -> Completion:
         """Send a request until the server takes it, and return the completion.
@@ -152,7 +155,8 @@ class ChatLine(Line):
         The request changes before it is sent again:
 
         * An image that the server has is sent as its uuid alone, but the server may have dropped it
-          since. If it rejects such a request for whatever reason, all images are sent.
+          since. If it rejects such a request with a status of `UNKNOWN_IMAGE`, whatever its words,
+          all images are sent.
         * If the context has no room for so long an answer beside this prompt, the limit on the
           answer is lowered.
         * If the server refuses a field by name, the dialect is adapted.

@@ -65,7 +65,7 @@ class VLM:
 
     An endpoint that limits the rate or still loads its model refuses a request before the model
     sees it. Such a refusal is no attempt and no call in `Usage`. The call waits for the endpoint
-    until the deadline, at most a quarter of an hour.
+    until the deadline, at most a quarter of an hour, also if one pause exceeds two minutes.
 
     An answer that does not fit the schema is sent back once, with the reason.
 
@@ -170,6 +170,7 @@ class VLM:
         self._answered_before = set[str]()  # all values that `answered` has had
         parameters: dict[str, Any] = {"temperature": temperature, "seed": seed}
         if self._line.dialect and self._line.dialect.schema == "words":
+            # Then more words are sent than the request has, on which the reply may depend.
             parameters["schema"] = "words"
         if thinking is not None:
             parameters["thinking"] = thinking
@@ -211,7 +212,7 @@ class VLM:
         Args:
             request: What to send.
             **control: See `CallControl`. `max_attempts` includes the correction. When `cancel` is
-                set, the connection is closed within half a second.
+                set, the connection is closed within half a second, once the request is sent.
 
         Raises:
             Unreachable: If no server answers at the address.
@@ -321,7 +322,7 @@ class VLM:
         return estimated_usage(request, completion, self._family)
 
     def _has_room(self) -> bool:
-        """Return whether a request allows tokens for a thought."""
+        """Return whether a request allows tokens for a thought, or the user has set the limit."""
         declared = self._line.dialect or HOSTED
         return self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
 
@@ -412,7 +413,7 @@ class VLM:
         return True
 
     def counters(self) -> Counter[str]:
-        """Return the server's own counters since its start, by their names in `chat.COUNTERS`.
+        """Return the server's own counters since its start, by short names (`chat.COUNTERS`).
 
         They count the requests of all clients: subtract an earlier reading from a later one.
 

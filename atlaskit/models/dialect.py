@@ -87,7 +87,7 @@ class Dialect:
     @property
     def option(self) -> str:
         """The option of a command line that declares this dialect: "--dialect vllm,seed=false"."""
-        usual = DIALECTS.get(self.name, HOSTED)
+        usual = DIALECTS.get(self.name, HOSTED)  # an option has no name of the user's own
         words = [usual.name]
         for field in fields(self):
             value = getattr(self, field.name)
@@ -109,11 +109,11 @@ class Dialect:
         """Return the fields of a request that turn thinking on or off; {} to leave it as it is."""
         if thinking is None:
             return {}
-        if thinking and family.no_thinking == NO_THINKING:
+        if thinking and family.no_thinking == NO_THINKING:  # its template has this switch
             return {"chat_template_kwargs": {"enable_thinking": True}}
         if thinking:
             return {}
-        if self.no_thinking is not None:
+        if self.no_thinking is not None:  # not sent for a model that never thinks
             may_think = family.thinks or family.name == "other"
             return self.no_thinking if may_think else {}
         if family.no_thinking:
@@ -241,7 +241,11 @@ def dialect_named(words: str) -> Dialect:
 
 
 def check_thinking(thinking: bool | None, family: Family, name: str) -> None:
-    """Raise InputError if thinking is to be turned off and the model's family always thinks."""
+    """Raise InputError if thinking is to be turned off and the model's family always thinks.
+
+    That is known of open weights alone, which have a reasoning parser. For the models of a
+    service, the dialect says how to turn thinking off.
+    """
     if thinking is False and family.thinks and family.reasoning_parser and not family.no_thinking:
         raise InputError(
             f"thinking=False cannot turn thinking off for {name}: models of its family "
@@ -531,7 +535,7 @@ def _video_facts(clip: Clip) -> dict[str, Any]:
     For a file that vLLM reads itself, return how many frames to take, at equal steps.
     """
     if clip.url:
-        return {"num_frames": len(clip.times_s), "fps": -1}
+        return {"num_frames": len(clip.times_s), "fps": -1}  # -1: no limit by the second
     return {
         "fps": 1000.0,
         "frames_indices": [round(1000 * time_s) for time_s in clip.times_s],
@@ -638,7 +642,10 @@ def _most_tokens_in(failure: HttpFailure, limit: int) -> int:
 
 
 def _words(failure: HttpFailure) -> str:
-    """Return the words of an error that may name what is wrong with a request, as plain text."""
+    """Return the words of an error that may name what is wrong with a request, as plain text.
+
+    The result is "" for any other error.
+    """
     if failure.status not in CONTENT or failure.explanation.kind not in (
         "",
         "too long",

@@ -29,6 +29,7 @@ Vectors = NDArray[np.float32]
 MOST_TEXTS = 32
 """Most texts of one request: vectors are long, and servers limit how many they make at once."""
 LONGEST_VECTOR = 32_768
+"""Most numbers of a vector."""
 EMBEDDING = Kind("embedding", 1)
 """The vector of a text. Its key leaves out the source of the text, the other texts of the request,
 and the endpoint's address, credentials and time-outs."""

@@ -79,7 +79,7 @@ class HttpFailure(Exception):
     is_begun: bool = False
     """Whether a part of an answer came before the failure."""
     is_late: bool = False
-    """Whether the time-out ended the exchange."""
+    """Whether the time-out ended the exchange, or the cancel event, with the same error."""
     explanation: Explanation = Explanation()
     """What the answer says, if it is an error."""
     cure: str = ""
@@ -227,7 +227,7 @@ class Endpoint:
             body: The body of a POST; b"" for a GET.
             headers: Headers beside the endpoint's own.
             timeout_s: Most seconds for the whole exchange, from connecting to reading the answer.
-            cancel: Ends the exchange within half a second after it is set.
+            cancel: Ends the exchange within half a second after it is set, once the body is sent.
 
         Returns:
             The answer's body, and its headers with lower-case names.
@@ -402,7 +402,7 @@ def _failures_in_words(
         raise HttpFailure(message, is_passing=False, is_call=False) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         words = redaction.text(reason(error))  # it may quote what the endpoint sent
-        cause = error if words == reason(error) else None
+        cause = error if words == reason(error) else None  # a traceback would show the secret
         raise HttpFailure(f"broke the connection ({printable(words, 200)})") from cause
 
 
@@ -499,7 +499,10 @@ def storable(text: object) -> str:
 
 
 def json_of(value: Any) -> str:
-    """Return the JSON text of a value that a server has parsed; return a string as it is."""
+    """Return the JSON text of a value that a server has parsed, or a string as it is.
+
+    The result is "" for None, and for a value that is nested too deeply.
+    """
     if isinstance(value, str) or value is None:
         return storable(value)
     try:

@@ -132,7 +132,7 @@ def is_out_of_bounds(text: str, schema: type[BaseModel] | ParametricSchema) -> b
 def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:
     """Replace each placeholder by its values, written as pydantic writes a Literal."""
     match schema:
-        case {"x-atlaskit-among": name, **rest}:  # PLACEHOLDER; a bare name would match any key
+        case {"x-atlaskit-among": name, **rest}:  # PLACEHOLDER: a pattern takes no bare name
             allowed = values[name]
             type_name = "string" if isinstance(allowed[0], str) else "integer"
             literal = {"const": allowed[0]} if len(allowed) == 1 else {"enum": list(allowed)}
@@ -302,7 +302,8 @@ class Request:
 
     role: Role
     step: str
-    """What the call is for: task, probe, step, review or decision."""
+    """What the call is for: task, plan, probe, look, step, review or decision, or a step of
+    another method."""
     messages: tuple[Message, ...]
     schema: type[BaseModel] | ParametricSchema
     facts: object = field(default=None, compare=False)
@@ -363,7 +364,7 @@ class CallControl(TypedDict, total=False):
     """
 
     max_attempts: int
-    """Most HTTP exchanges of the call, the first included. Default: `MAX_ATTEMPTS`."""
+    """Most attempts of the call, the first included. Default: `MAX_ATTEMPTS`."""
     deadline_s: float | None
     """When the last attempt must end, by `now_s`. None: no limit."""
     cancel: threading.Event | None

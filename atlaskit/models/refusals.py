@@ -196,7 +196,7 @@ RULES = (
     ),
     Rule(
         "busy",
-        LOADING - {500},
+        LOADING - {500},  # these words are too general for 500: a rule below has plainer ones
         says=r"""
         \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b
         starting up|cold start
@@ -372,8 +372,8 @@ class Explanation:
     wait_s: float | None = None
     """Seconds the endpoint asks to wait; None if it does not say."""
     kind: str = ""
-    """The kind of the rule that matches; "" for none. "busy" means that no model saw the request,
-    and that the endpoint will take it later."""
+    """The kind of the rule that matches, or else of the status; "" for none. "busy" means that the
+    endpoint will take the request later. `HttpFailure.is_unseen` says whether a model saw it."""
 
 
 def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation:
@@ -599,6 +599,7 @@ def _header_delay(headers: Mapping[str, str]) -> float | None:
         seconds = _window_end(name, value)
         if seconds is None:
             continue
+        # Without a number of remaining requests, a window counts as used up.
         remaining = _number(headers.get(name.replace("reset", "remaining"), "")) or 0.0
         size = _number(headers.get(name.replace("reset", "limit"), "")) or 1.0
         if remaining < MUCH_LEFT * size:

@@ -167,7 +167,7 @@ class ModelSpec:
         is_path = text.startswith(("/", "./", "../", "~")) and " --" not in text
         if is_path or _is_folder(text):  # its name may contain blanks
             return cls(text)
-        parser = _Words(add_help=False, allow_abbrev=False)
+        parser = _WordParser(add_help=False, allow_abbrev=False)
         parser.add_argument("model", nargs="*")
         add_client_options(parser)
         try:
@@ -334,7 +334,7 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
     return ModelSpec(words[0], name, **values)
 
 
-class _Words(argparse.ArgumentParser):
+class _WordParser(argparse.ArgumentParser):
     """A parser that raises InputError for wrong words and does not end the program."""
 
     def error(self, message: str) -> NoReturn:

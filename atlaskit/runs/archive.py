@@ -39,7 +39,7 @@ from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.runs.events import Start
 from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace, manifest_in, run_key
-from atlaskit.video.records import ASKED, LINES, parse_lines
+from atlaskit.video.records import ASKED, LINES, ORIGINAL, parse_lines
 
 __all__ = ["export", "import_"]
 
@@ -328,15 +328,17 @@ def _unchanged(digests: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry that names the subtitles of this run; {} if it had none.
 
-    The cache may hold another entry under this key, of a later run with other subtitles.
+    The cache may hold another entry under this key, of a later run with other subtitles. Of rolling
+    captions, a run needs two tracks, and the entry names the one that is not the original.
     """
     video = trace.of(Start)[0].settings.get("video")
+    originals = {cache.get_json(key) for key in keys if kind_of(key) == ORIGINAL.name}
     entry = dict[str, bytes]()
     for key in keys:
         if kind_of(key) != "lines":
             continue
         track = parse_lines(cache.get(key) or b"")
-        if track is not None:
+        if track is not None and track.fingerprint not in originals:
             entry[ASKED.key(video=video)] = canonical_json(track.fingerprint).encode()
     return entry
 

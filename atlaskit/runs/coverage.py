@@ -134,12 +134,13 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
         cells = k * k
         root_step_s = (within[1] - within[0]) / cells
     edges_s = recorded_edges(settings)
-    if edges_s:
+    if edges_s:  # the cells differ in length: the longest counts
         root_step_s = max(b - a for a, b in pairwise(edges_s))
     seen = Seen()
     for start_s, end_s, step_s in _shown(trace, within, cells, root_step_s):
         if 0 <= start_s < end_s:
             seen = seen.add(start_s, end_s, step_s)
+    # A search by looks aims at the duration of the event: at such a step, a frame must show it.
     goal_s = next((plan.lasts_s for plan in trace.of(Plan)), None)
     is_even = settings.get("sampling", "midpoint") == "midpoint"
     return Coverage(within, seen, goal_s=goal_s, is_even=is_even)

@@ -43,9 +43,9 @@ def export(
 ) -> None:
     """Write answers, evidence, truths and notes to a file that other programs open.
 
-    The ending of the file's name determines the format: `.csv`, `.json`, `.vtt`, `.edl` (CMX 3600),
-    `.otio` (OpenTimelineIO), `.llc` (LosslessCut), `.eaf` (ELAN), `.boris`, `.label-studio.json`,
-    `observations.csv` (Camtrap-DP). `ak.read_passages` reads all of them.
+    The ending of the file's name determines the format: `.csv`, `.tsv`, `.json`, `.vtt`, `.edl`
+    (CMX 3600), `.otio` (OpenTimelineIO), `.llc` (LosslessCut), `.eaf` (ELAN), `.boris`,
+    `.label-studio.json`, `observations.csv` (Camtrap-DP). `ak.read_passages` reads all of them.
 
     Args:
         what: A result, passages (such as the explorer's `notes`), a table that `ak.evaluate`
@@ -55,8 +55,8 @@ def export(
         videos: The videos of rows or passages, for the formats that count frames or name files. A
             result has its own video. If there is one video only, passages that name none are about
             it.
-        form: The name of the format, if the name of the file should not determine it: csv, json,
-            vtt, edl, otio, losslesscut, elan, boris, label-studio or camtrap-dp.
+        form: The name of the format, if the name of the file should not determine it: csv, tsv,
+            json, vtt, edl, otio, losslesscut, elan, boris, label-studio or camtrap-dp.
         recorded_at: When the recording of the video began, with its time zone, or a mapping from
             names of videos to such times; only Camtrap-DP has dates.
         clips: A folder for a clip of each passage with its sound (MP4, at most two minutes around

@@ -37,7 +37,9 @@ from atlaskit.video.video import Video
 RESULT_VERSION = 4
 
 MASTER_STOPS = ("sufficient", "depth")
+"""Values of `Result.stop` if the master stopped the run: see `Stops.master`."""
 WORKER_STOPS = ("explored",)
+"""Values of `Result.stop` if the workers had nothing left to explore; all others are limits."""
 
 WITHOUT_EVIDENCE = "(!) without evidence"
 """The mark of an answer that no frame supports; in ASCII, which every terminal and font has."""
@@ -45,7 +47,8 @@ UNSUPPORTED = "none: the answer names no frame that supports it"
 
 
 def why_unsupported(method: object) -> str:
-    """Return why an answer has no evidence, by the name of its method."""
+    """Return why an answer has no evidence, by the name of its method; None if it is not known."""
+    # These methods ask for frames that support the answer. A method that is not known may too.
     if method in (None, "video-rlm", "composite"):
         return UNSUPPORTED
     return f"none: {printable(str(method), 60)} answers without naming a frame that supports it"
@@ -127,7 +130,7 @@ class Stops:
     run."""
     overall: str | None
     """The limit that was reached: rounds, calls, tokens, effective_tokens, usd, seconds; "model" if
-    the model failed."""
+    the model failed; None if no limit stopped the run. In JSON it is "global"."""
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,10 @@ def _excess(value: Any) -> str:
 
 
 def _event(where: str, row: Any) -> Event:
-    """Return the event of a row; raise InputError, beginning with `where`, if it is invalid."""
+    """Return the event of a row; raise InputError, beginning with `where`, if it is invalid.
+
+    The kind is taken out of the row.
+    """
     kind = row.pop("kind", None) if isinstance(row, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         found = f"is of the kind {str(kind)[:40]!r}"

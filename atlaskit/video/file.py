@@ -53,7 +53,8 @@ class VideoFile(Video):
         subtitles: The video's subtitles; "embedded" reads the track inside the file.
         reader: Which library decodes the file.
         fingerprint: Identifies the content where it is known by other means, such as the script
-            that a synthetic video was rendered from; None to hash the file.
+            that a synthetic video was rendered from, or where `facts` are given; None to hash the
+            file.
         cache: Where the index of a file whose container is not trusted is stored; None for the
             default cache.
         facts: The facts about the video that are known without its file.
@@ -83,7 +84,7 @@ class VideoFile(Video):
         self._facts = facts
         self._lock = threading.Lock()
         self._opened: PyAVReader | None = None
-        self._decoding_s = list[float]()
+        self._decoding_s = list[float]()  # one entry a call: threads may append at once
         if facts is None:
             assert path is not None
             self.name = name_as_text(path.name)

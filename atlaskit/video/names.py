@@ -84,6 +84,7 @@ def _checked(text: str) -> Path:
         raise InputError(
             f"No file has a path of more than {limits.PATH} bytes; got {printable(text, 80)!r}."
         )
+    # A name in a URL may be longer, as `%` escapes are not decoded yet.
     if max(map(len, encoded.split(b"/"))) > LONGEST_NAME and not ADDRESS.match(text):
         raise InputError(
             f"No file has a name of more than {LONGEST_NAME} bytes; got {printable(text, 80)!r}."
@@ -124,7 +125,7 @@ def _path_of_url(rest: str) -> Path:
         )
     literal = Path(slash + path)
     decoded = _checked(slash + unquote(path, errors="surrogateescape"))
-    if exists(literal) and not exists(decoded):
+    if exists(literal) and not exists(decoded):  # a name with `%` was put in the URL unescaped
         return literal
     return decoded
 

@@ -130,6 +130,7 @@ def _are_facts(key: str, entry: bytes) -> bool:
     facts = parse_facts(entry)
     if facts is None:
         return False
+    # The fingerprint of a collection or a playlist follows from its facts, that of a file does not.
     if facts.films:
         names = [film.name for film in facts.films]
         return key == VIDEO.key(video=collection_fingerprint(facts.parts, names))
@@ -158,6 +159,7 @@ that is shown instead, in which each word stands once."""
 
 def put_facts(video: Video, cache: Cache) -> None:
     """Cache the facts about a video."""
+    # Without defaults, the entry equals that of versions that did not know `lead_s` and `films`.
     entry = canonical_json(facts_of(video).model_dump(exclude_defaults=True))
     _put(VIDEO.key(video=video.fingerprint), entry.encode(), cache)
 
@@ -170,9 +172,8 @@ def facts_of(video: Video) -> VideoFacts:
         "fps": video.fps,
         "size": list(video.size),
         "parts": [part.fingerprint for part in video.parts] if isinstance(video, Playlist) else [],
+        "lead_s": video.lead_s,
     }
-    if video.lead_s:  # left out if 0, so that the entry equals that of earlier versions
-        facts["lead_s"] = video.lead_s
     if isinstance(video, Collection):
         films = []
         for film in video.films:

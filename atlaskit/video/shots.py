@@ -247,6 +247,7 @@ def marks_of(packets: Packets) -> Marks:
         regular_s = float(values[counts.argmax()])
     early_s = keyframes_s[1:][gaps_s < regular_s - max(0.15, 0.02 * regular_s)]
     excess = _excess(packets)
+    # After a change, a packet holds a new picture, and so is not much smaller than a keyframe.
     is_sudden = (excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))
     cuts_s = sorted({*map(float, early_s), *map(float, packets.times_s[is_sudden])})
     return Marks(
@@ -423,7 +424,8 @@ def _pieces(
                 pieces.append(_Piece(first_s, last_s, look_s, shown_s))
             elif has_long_gops:
                 pieces.append(_Piece(first_s, last_s, middle_s, middle_s))
-            elif count == 1:
+            elif count == 1:  # a whole stretch: parts of one that have no keyframe are left out
+                # The ends of the video are no marked changes, and count as certain cuts.
                 weight = strengths.get(start_s, CERTAIN) + strengths.get(end_s, CERTAIN)
                 played.append((weight, _Piece(first_s, last_s, middle_s, middle_s)))
     played.sort(key=lambda piece: -piece[0])

@@ -85,6 +85,7 @@ class Chunk(NamedTuple):
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(RATE)
+            # RATE bytes are half a second, since a sample has two bytes.
             file.writeframes(self.samples.astype("<i2").tobytes().ljust(RATE, b"\0"))
         return data.getvalue()
 
@@ -188,7 +189,7 @@ class SoundTimer:
         Args:
             joints: Pairs (byte, seconds): these seconds are added to all times of packets from this
                 byte of the file on, until the next joint.
-            limit_s: The end of the video. A time beyond it is wrong.
+            limit_s: The end of the video in the container's time. A time beyond it is wrong.
         """
         self.end_s: float | None = None
         self._joints = list(joints)
@@ -197,10 +198,10 @@ class SoundTimer:
         self._lag_s = 0.0  # further seconds that are added, so that the sound has no breaks
 
     def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
-        """Return the start of a frame on the video's clock; None if it repeats earlier sound.
+        """Return the start of a frame as if there were no joints; None if it repeats earlier sound.
 
         Args:
-            at_s: Its start in the container's time; None if that is unknown.
+            at_s: Its start in the container's time, which the file gives; None if that is unknown.
             length_s: Its length.
             byte: The place of its packet in the file; None if that is unknown.
         """
@@ -333,6 +334,7 @@ class Sound:
         with self._opened() as container:
             track = self._chosen(container)
             stream = container.streams.audio[track.number]
+            # The sound may last a second longer than the pictures.
             timer = SoundTimer(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
             writer = _BlockWriter(self.start_s)
             damage: list[str] = []
@@ -402,11 +404,12 @@ class _BlockWriter:
         count: Number of samples in all blocks so far.
     """
 
-    def __init__(self, start_s: float) -> None:
-        self._start_s = start_s
-        self._next: int | None = None
-        self._setup: tuple[str, str, int] | None = None
-        self._heard_s = 0.0
+    def __init__(self, zero_s: float) -> None:
+        """Begin a track, given the container's time of the sample with the number 0."""
+        self._zero_s = zero_s
+        self._next: int | None = None  # the number of the next sample
+        self._setup: tuple[str, str, int] | None = None  # None if the resampler holds nothing
+        self._heard_s = 0.0  # the end of the last frame, in the container's time
         self.count = 0
 
     def write(self, frame: AudioFrame, start_s: float) -> Iterator[Block]:
@@ -416,7 +419,7 @@ class _BlockWriter:
         setup = (frame.format.name, frame.layout.name, frame.sample_rate)
         if self._next is None or setup != self._setup or abs(start_s - self._heard_s) > 1e-6:
             yield from self.flush()
-            yield from self._move_to(round((start_s - self._start_s) * RATE))
+            yield from self._move_to(round((start_s - self._zero_s) * RATE))
             self._setup = setup
             self._resampler = av.AudioResampler("s16", "mono", RATE)
         self._heard_s = start_s + frame.samples / frame.sample_rate

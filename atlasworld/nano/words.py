@@ -163,6 +163,7 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 
 def _note(turn: Turn) -> str:
     view = turn.observation.view
+    # `backtrack` names no cell: its note gives the grid's interval, which begins with cell 0.
     named = cells_of(turn.action) or (0,)
     items = getattr(turn.action, "items", ())
     evidence = "; ".join(f"{clock(view.moments[item.cell])} {item.description}" for item in items)
@@ -242,7 +243,12 @@ def quote_line(line: Line) -> str:
 
 
 def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
-    """Return the evidence, one row for each item, in order of time."""
+    """Return the evidence, one row for each item, in order of time.
+
+    Args:
+        scratchpad: The evidence.
+        left_out: How many further items are not shown, because there are too many.
+    """
     if not scratchpad:
         return str(TEXTS["nothing"])
     rows = [TEXTS["evidence"]]

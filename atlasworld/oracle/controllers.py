@@ -1,7 +1,9 @@
 """The oracle as the controller of a method: each method has a policy of its own.
 
-* `dvd` browses for a question about many moments. Otherwise it searches, then inspects clips.
-* `videoarm` looks at the whole video, then at its halves, then closely.
+* `dvd` browses for a question about many moments. Where that is not enough, and for any other
+  question, it searches, then inspects clips.
+* `videoarm` looks at the whole video, then at its halves and their halves. It looks closely as soon
+  as it sees something wanted.
 * `worldmm` has its policy in the module of that name.
 """
 
@@ -206,9 +208,10 @@ def _not_within(done: Sequence[Range], ranges: Iterable[Range]) -> Iterator[Rang
 
 
 def _range_to_hear(call: ControllerCall) -> Range | None:
-    """Return the next range to transcribe; None if the question quotes no line, or all was heard.
+    """Return the next range to transcribe.
 
-    The first request is for the whole video. If that is too much, it is split into parts.
+    It is None if the question quotes no line, if there are no transcripts, or if all was heard. The
+    first request is for the whole video. If that is too much, it is split into parts.
     """
     if not QUOTED.search(call.question.text) or all(tool.name != TRANSCRIPT for tool in call.tools):
         return None

@@ -103,7 +103,11 @@ def _stretch(cell: Cell) -> dict[str, float]:
 
 
 def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
-    """Return the answer if no event is missing or nothing is left to see; else where to look."""
+    """Return where to look next, or the answer once the search is over.
+
+    It is over if the evidence settles the question, if nothing is left to see, or if the call says
+    so. The answer may be that nothing is there.
+    """
     question = call.question
     pad = call.known.scratchpad
     targets = perception.targets(question)

@@ -94,12 +94,12 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     targets = perception.targets(question)
     missing = perception.missing(question, pad)
     supporting = [item.label for item in pad if shows_any(targets, item.timestamp_s)]
-    cited = (supporting or list(pad.labels))[:MOST_CITED]
+    cited = (supporting or list(pad.labels))[:MOST_CITED]  # a final decision cites one at least
     suffices = perception.is_content(question, missing)
     unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
     reply: dict[str, Any] = {
         "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
-        # An oracle that can be confused never erases.
+        # An oracle that can be confused does not notice its mistakes.
         "erase": [] if perception.chances.confuse > 0 else unsupported,
     }
     if question.choices:

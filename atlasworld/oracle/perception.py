@@ -132,6 +132,9 @@ class Perception:
     ) -> dict[str, list[int]]:
         """Return the cells whose frames show events that the oracle takes for wanted ones.
 
+        If no event is missing, it takes none for a wanted one, unless the world lacks what is asked
+        for.
+
         Args:
             question: The question.
             view: The view that the oracle looks at.

@@ -77,7 +77,10 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
 
 
 def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
-    """Return the next search, or the end once all wanted events or all searches are done."""
+    """Return the next search, or the end after the last one.
+
+    A question that one moment answers ends earlier, once all its wanted events are found.
+    """
     question = call.question
     found = words_found(perception, question, notes_of(call))
     for turn in call.turns:

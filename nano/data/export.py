@@ -19,6 +19,7 @@ import atlasworld as aw
 from atlaskit.agents.settings import Search
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
+from atlaskit.models.names import Preset
 from atlaskit.models.protocol import Image, Reply, Request
 from nano.data.trajectories import TrajectoryRecorder, record_searches
 from nano.teacher.labels import TRAINING_SEED
@@ -35,9 +36,11 @@ class ChatRecorder(TrajectoryRecorder):
     Attributes:
         folder: Folder that holds the folder `images`.
         name: Name of this model in traces.
+        preset: The default preset, so that the chats have the prompts that other models get.
     """
 
     name: str = "recorder"
+    preset: Preset = field(default_factory=Preset)
     folder: Path = field(default=Path(), kw_only=True)
 
     def example(self, request: Request, reply: Reply) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from PIL import Image
 from atlaskit.environment.tiles import TILE_QUALITY
 from atlasworld.generator import write_script
 from atlasworld.renderer import SceneRenderer
+from atlasworld.timeline import Scene, WorldEvent
 from nano.teacher.labels import CELL_PX, CellContent, content_at
 
 TILE_SIZE = (128, 72)
@@ -51,7 +52,7 @@ def labelled_frames(
     renderer = SceneRenderer(script)
     scale = TILE_SIZE[0] / size[0]
     top_px = (CELL_PX - TILE_SIZE[1]) / 2
-    spans = [event for event in script.events for _ in range(4)]
+    spans: list[WorldEvent | Scene] = [event for event in script.events for _ in range(4)]
     spans += [scene for scene in script.scenes for _ in range(3)]
     times_s = [rng.uniform(span.start_s, span.end_s - 1e-3) for span in spans]
     for time_s in sorted(times_s):  # in order of time, the renderer draws each background once

@@ -163,13 +163,15 @@ def record_searches(
     for question in world.questions:
         if rng.random() >= share:
             continue
-        traversal = rng.choice(("dfs", "auto"))
+        # One call after another, so that equal seeds slip at equal steps.
+        search_in_order = replace(
+            search, traversal=rng.choice(("dfs", "auto")), threads=1, look_ahead=False
+        )
         ask(
             world.drawn,
             question,
             vlm=recorder,
-            # One call after another, so that equal seeds slip at equal steps.
-            search=replace(search, traversal=traversal, threads=1, look_ahead=False),
+            search=search_in_order,
             cache=cache,
             budget=Budget(calls=calls),
             **settings,

@@ -68,7 +68,8 @@ def frequent_fragments(
     for text in texts:
         seen += 1
         # Trailing blanks belong to the word that follows, so that it has the same token everywhere.
-        counts.update({piece.rstrip(" ") for piece in cut.split(text)})
+        # A dictionary, unlike a set, has the same order in every process.
+        counts.update(dict.fromkeys(piece.rstrip(" ") for piece in cut.split(text)).keys())
     least = max(3, seen // 2000)
     frequent = [piece for piece in counts if len(piece) >= 4 and counts[piece] >= least]
     return sorted(frequent, key=lambda piece: -counts[piece] * len(piece))[:most]

@@ -49,10 +49,11 @@ def choose_action(
     """
     hits = [cell for cell in reversed(scan.hits) if cell in legal["add_to_scratchpad"]]
     if is_new_view and hits:
+        shown = [(cell, contents[cell]) for cell in hits[:MOST_ITEMS]]
         items = [
             {"cell": cell, "description": describe(content), "confidence": 0.9}
-            for cell in hits[:MOST_ITEMS]
-            if (content := contents[cell]) is not None
+            for cell, content in shown
+            if content is not None
         ]
         return {"action": "add_to_scratchpad", "items": items}
     candidates = [cell for cell in reversed(scan.candidates) if cell in legal["expand"]]

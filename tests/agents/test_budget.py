@@ -13,7 +13,7 @@ from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import search_small
 from support.stand_ins import CHOICE
 
-from atlaskit.agents.budget import Budget, Meter
+from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.models import protocol
 from atlaskit.models.protocol import BadReply, CallControl, ModelError, Refused, Reply, Request, Usage
@@ -130,12 +130,3 @@ def test_seconds_can_be_limited(world: World, cache: Cache, monkeypatch: pytest.
         assert (result.prediction is not None) == (seconds > 1)  # the first call takes one second
         assert result.spent.seconds == result.spent.calls <= seconds  # a call asked twice is paid once
     assert stops[:3] == ["seconds"] * 3 and set(stops) <= {"seconds", "sufficient"}
-
-
-def test_a_review_gets_the_call_kept_for_it_only_while_other_limits_allow_it() -> None:
-    """Calls are told last, so that they hide no other limit that is reached too."""
-    meter = Meter(Budget(calls=5, tokens=1_000, seconds=3600))
-    meter.charge("worker", Usage(calls=3, prompt_tokens=900), 0.1)
-    assert meter.exhausted() == "tokens"
-    assert Meter(Budget(calls=3, seconds=1e-9)).exhausted() == "seconds"
-    assert Meter(Budget(calls=3, seconds=3600)).exhausted() == "calls"

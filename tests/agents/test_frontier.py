@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.agents.strategies import BEAM_WIDTH, SCAN_STEPS, Frontier, beam, bfs, dfs
+from atlaskit.agents.strategies import BEAM_WIDTH, Frontier, beam
 from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over, unseen_over
 from atlaskit.environment.mdp import Rules
-from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 
 ROOT = Grid(0.0, 36_000.0, 4)
@@ -59,18 +58,6 @@ def test_virtual_loss_defers_the_neighbours_of_a_region() -> None:
     assert CELLS[4] in queue.visited and CELLS[4] not in {region.grid for region in queue.open}
 
 
-def test_marked_cells_inherit_the_score_of_their_region() -> None:
-    queue = frontier({2: 0.6, 7: 0.5})
-    visit(queue, CELLS[2])
-    first, second = CELLS[2].expand(9), CELLS[2].expand(3)
-    queue.mark([first, second], found_in=CELLS[2])
-    queue.mark([second], found_in=CELLS[2])
-    assert queue.best(3) == [first, second, CELLS[7]], "first in, first out"
-    assert queue.cells == tuple(range(16)), "the master can still score cell 2, because of the cells marked in it"
-    queue.rank({2: 0.1, 7: 0.5})
-    assert queue.best(1) == [CELLS[7]] and queue.best(2)[1] == second, "the one farther from cell 7"
-
-
 def test_a_suggested_region_keeps_its_score_and_what_was_seen_is_looked_at_more_finely() -> None:
     queue = frontier({2: 0.6})
     inside = CELLS[2].expand(5)
@@ -93,12 +80,6 @@ def test_a_suggested_region_keeps_its_score_and_what_was_seen_is_looked_at_more_
     assert unseen() == (), "it was seen as finely as can be"
 
 
-def test_dead_regions_leave_the_queue() -> None:
-    queue = frontier(EQUAL)
-    queue.drop(DeadZones().add(CELLS[3].start_s, CELLS[5].end_s).add(CELLS[7].start_s, CELLS[7].end_s - 1))
-    assert {region.grid.path[0] for region in queue.open} == set(range(16)) - {3, 4, 5}
-
-
 def depths_of(strategy: Any, queue: Frontier, workers: int = 4) -> list[int]:
     """Run a strategy until it ends; return the depths of the regions it chose."""
     depths = []
@@ -110,15 +91,6 @@ def depths_of(strategy: Any, queue: Frontier, workers: int = 4) -> list[int]:
             if each.traversal == "bfs" and each.region.depth < 3:
                 queue.mark([each.region.expand(cell) for cell in range(3)], found_in=each.region)
     return depths
-
-
-def test_dfs_opens_regions_and_bfs_scans_them() -> None:
-    queue = frontier(RISING)
-    assert [(s.traversal, s.steps) for s in dfs(queue, workers=2, steps=12)] == [("dfs", 12)] * 2
-    assert [(s.traversal, s.steps) for s in bfs(queue, workers=2, steps=12)] == [("bfs", SCAN_STEPS)] * 2
-    assert bfs(queue, workers=1, steps=2)[0].steps == 2
-    assert depths_of(dfs, frontier(EQUAL)) == [1] * 16
-    assert depths_of(bfs, frontier(dict.fromkeys(range(3), 0.5)), workers=1) == [1] * 3 + [2] * 9 + [3] * 27
 
 
 def test_a_beam_limits_each_level_and_widens_at_the_end() -> None:

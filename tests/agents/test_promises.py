@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.asking import ask
-from support.invariants import check_all, check_search
-from support.model_doubles import Babbler, Counting, Failing, Flaky, Overruled, Slow, names_nothing
+from support.invariants import check_all
+from support.model_doubles import Babbler, Counting, Failing, Flaky, Slow
 from support.searches import of_category, search, search_small
 from support.stand_ins import CHOICE
 
@@ -102,23 +102,6 @@ def test_promises_hold_whatever_a_model_answers(
         assert result.prediction is not None, "a call is always reserved for the decision"
     rounds = result.rounds + (result.settings["traversal"] == "looks")  # its plan counts
     assert result.stop != "sufficient" or rounds >= options["min_rounds"]
-
-
-def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache) -> None:
-    """Naming no cell is a valid reply, so the probe is not repeated."""
-    nothing = Overruled(
-        Babbler(3),
-        task=lambda request, answer: {**answer, "traversal": "dfs"},
-        probe=lambda request, answer: {**answer, "top": []},
-        review=names_nothing,
-    )
-    options = {"workers": 2, "look_ahead": False, "min_rounds": 2, "max_rounds": 2}
-    result = search_small(world, CHOICE, nothing, cache, fit="contain", **options)  # other images draw other replies
-    assert [event.scores for event in result.trace.of("probe")] == [{}, {}]
-    sent = [sortie.path for event in result.trace.of("assign") for sortie in event.sorties]
-    assert sent == [(0,), (15,), (1,), (14,)], "far from each other, because of virtual loss"
-    assert len(result.trace.of("failure")) == 0
-    check_search(result)
 
 
 PASSING = ModelError("no")

@@ -24,7 +24,6 @@ from atlaskit.environment.memory import DeadZones, Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import Look
-from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import MOST_IMAGES, BadReply, ModelError, Refused, Request, json_schema
 from atlaskit.runs.events import UnfollowedRecord
 from atlaskit.video.subtitles import Line
@@ -121,14 +120,6 @@ def test_a_turn_is_answered_in_the_conversation(calls: dict[str, Any]) -> None:
     assert [message.parts[0] for message in request.messages[2::2]] == ['{"n":1}', '{"n":2}']
     assert "not possible: Zoom cannot take cell 40 here." in str(request.messages[3].parts[0])
     assert "6 more" in str(request.messages[3].parts[-1]) and "5 more" in str(request.messages[5].parts[-1])
-
-
-def test_another_version_of_a_prompt_has_another_reply(calls: dict[str, Any]) -> None:
-    """Same facts, same words: the version alone tells the replies apart."""
-    for call in calls.values():
-        request = call.request()
-        again, newer = call.request(), replace(request, version=request.version + 1)
-        assert reply_key(Babbler(), request) == reply_key(Babbler(), again) != reply_key(Babbler(), newer)
 
 
 def zoom(request: Request, answer: dict[str, Any]) -> dict[str, Any]:

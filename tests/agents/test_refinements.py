@@ -11,7 +11,6 @@ from support.searches import of_category, search
 
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.result import Result
@@ -114,20 +113,6 @@ class TestLookAhead:
         question = of_category(long_world, "S2A")
         result = search(long_world, question, cache, Overlapping(long_world), workers=1, min_rounds=2)
         assert has_met.is_set() and [event.ahead for event in result.trace.of("probe")][:2] == [False, True]
-
-    def test_it_does_not_offer_cells_being_explored(self, long_world: World, shared_cache: Cache) -> None:
-        question, oracle = of_category(long_world, "SSS"), Oracle(long_world, 0.6)
-        result = search(long_world, question, shared_cache, oracle, traversal="dfs")
-        root = Grid(0.0, 36_000.0, 8)
-        sent_in = {event.round: event for event in result.trace.of("assign")}
-        ahead = [event for event in result.trace.of("probe") if event.ahead]
-        for probe in ahead:
-            sent = sent_in[probe.round]
-            assert not {sortie.path[0] for sortie in sent.sorties} & set(probe.offered)
-            black = {c.index for c in root.cells for a, b in sent.dead_zones_s if a <= c.start_s and c.end_s <= b}
-            assert set(probe.view.dead) == black, "it sees the same dead zones as the workers"
-            assert not black & set(probe.offered)
-        assert len(ahead) > 1 and len(ahead) + 1 >= result.rounds > 2
 
     def test_it_happens_only_with_ample_budget(self, long_world: World, shared_cache: Cache) -> None:
         question, oracle = of_category(long_world, "SSS"), Oracle(long_world, 0.6)

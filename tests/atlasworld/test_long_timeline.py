@@ -48,12 +48,6 @@ def long(seed: int, duration_s: float = 10 * HOUR, directory: Path = Path("unuse
     return aw.world(seed, duration_s, directory=directory, **{**TINY, "questions": 40, **options})
 
 
-def test_a_seed_gives_one_world() -> None:
-    one, again, other = long(7), long(7), long(8)
-    assert one.script == again.script and one.questions == again.questions and one.order != other.order
-    assert one.clips[:OWN_CLIPS] != other.clips[:OWN_CLIPS] and one.clips[OWN_CLIPS:] == other.clips[OWN_CLIPS:]
-
-
 @pytest.mark.long
 @settings(max_examples=12)
 @given(timelines)

@@ -74,13 +74,12 @@ def test_a_script_round_trips_through_json_and_counts_frames(script: Script) -> 
 
 
 def test_a_corrupt_manifest_is_rejected() -> None:
-    """Of another version, with a colour, a time, a scene, a motion or an event that cannot be."""
+    """Of another version, with a colour, a time, a motion or an event that cannot be."""
     whole = json.dumps(write_script(3, 60).to_json())
     corruptions: list[Any] = [
         lambda row: row.update(atlasworld=99),
         lambda row: row["events"][0].update(colour="black"),
         lambda row: row["events"][0].update(start_s=float("nan")),
-        lambda row: row["events"][0].update(scene=1),
         lambda row: row["events"][0]["motion"].update(x0=3.0),
         lambda row: row["lines"][0].update(event="e999"),
     ]

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import sqlite3
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +22,6 @@ def test_an_entry_without_its_file_is_dropped_with_a_warning(tmp_path: Path) -> 
     with pytest.warns(CacheWarning, match="lost its file"):
         assert cache.get("view:1") is None and cache.verify() == {"view": 1}
     assert cache.verify() == {} and cache.stats()["view"]["corrupt"] == 2
-
-
-def test_the_statistics_show_a_kind_whose_entries_verify_dropped(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.put("view:1", b"x" * 50_000)
-    for file in tmp_path.rglob("*.val"):
-        file.unlink()
-    with pytest.warns(CacheWarning, match="lost its file"):
-        assert cache.verify() == {"view": 1}
-    row = {"entries": 0, "bytes": 0, "hits": 0, "misses": 0, "corrupt": 1}
-    assert cache.stats() == {"view": row}
 
 
 def test_a_file_that_cannot_be_opened_is_an_error_and_no_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,34 +63,6 @@ def test_a_damaged_byte_is_never_served(tmp_path: Path) -> None:
         served = {key: cache.remember(key, lambda: b"made") for key in truth}
     assert served == truth | dict.fromkeys(damaged, b"made")
     assert cache.stats()["view"]["corrupt"] == 20
-
-
-@pytest.mark.long
-def test_a_database_with_one_damaged_byte_never_serves_it(tmp_path: Path) -> None:
-    rng = random.Random(1)
-    truth = {f"reply:{n}": rng.randbytes(rng.choice((20, 3_000))) for n in range(200)}
-    whole = Cache(tmp_path)
-    for key, value in truth.items():
-        whole.put(key, value)
-    with sqlite3.connect(tmp_path / "entries" / "cache.db") as database:
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    content = (tmp_path / "entries" / "cache.db").read_bytes()
-    refused = 0
-    for number in range(30):
-        folder = tmp_path / str(number) / "entries"
-        folder.mkdir(parents=True)
-        changed = bytearray(content)
-        changed[rng.randrange(len(changed))] ^= rng.randrange(1, 256)
-        (folder / "cache.db").write_bytes(changed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CacheWarning)
-            try:
-                cache = Cache(folder.parent)
-                assert all(cache.remember(key, lambda value=value: value) == value for key, value in truth.items())
-            except CacheError as error:  # SQLite finds the damage
-                refused += 1
-                assert "damaged" in str(error) or "tampered" in str(error)
-    assert refused < 15
 
 
 def test_a_cache_deleted_while_in_use_raises_a_cache_error(tmp_path: Path) -> None:

@@ -10,20 +10,15 @@ from typing import Any
 
 import pytest
 from cli.conftest import Shell
-from support.asking import ask
 from support.faults import sending
 from support.loopback import loopback
 from support.media import make_video
-from support.model_doubles import Babbler
 from support.speaking import speaking_video
 
-from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.model import joined_words
 from atlaskit.evaluation import tables
-from atlaskit.models.serving.server import Server, serve
 from atlaskit.viz.widgets.runtable import RunTable
-from atlasworld.nano.model import PRESET
 
 NO_SERVER = "--model http://127.0.0.1:9/v1 absent"
 ASK = "ask {film} What? --choice red --choice blue"
@@ -103,28 +98,22 @@ INPUT_ERRORS: dict[str, str] = {
     "ask {film} Who? --usd 1": "--usd needs the prices of tokens: add --prices",
     "ask {film} Who? --prices prompt=1,completion=2": "--prices is for a limit in US dollars",
     "ask {film} Who? --seconds 0": "must be above 0 seconds; got 0",
-    "ask {film} Who? --seconds soon": "'soon' is not a time",
     "ask {film} Who? --language en": "no subtitle track",
     "ask {film} Who? --choice red --choice blue --count": "leave them out",
     "ask {film} Who? --within 1:75 9": "'1:75' is not a time: write 65, 65.5, 1:05",
     "view {film} f.png --open 3 5": "Expand cannot take cell 5 here; the cells it can take: none",
     "browse ''": "argument rows: must name a file or a folder; got an empty text",
-    "demo --cache file/cache": "cannot be opened",
     "run --data missing --model oracle": "--data names a folder, and there is none: missing",
     "evaluate cache --model m": "cache is not a file: name one of",
     f"{WORLD} --where topic 3": "no column 'topic'",
     f"{WORLD} --hours 10": "leave out --hours",
-    f"{WORLD} --prices prompt=1": "prompt and completion must be given",
     f"{WORLD} --method blind uniform --set cell 3": "None of blind, uniform has a setting 'cell'",
-    f"{WORLD} --method blind --scouts words": "are for video-rlm and composite, not",
     "evaluate atlasworld --model nano --dialect openai": "--dialect is for an endpoint, and 'nano'",
     f"evaluate atlasworld --model http://h/v1 a --key-env {KEY}": "never the key itself",
     "cache stats --cache nowhere": "There is no cache in nowhere",
-    "cache prune --older-than -1": "must be a number of at least 0",
     "cache export x.jsonl.xz --run cache/entries/cache.db": "not valid JSON",
     "cache import pipe": "it is no regular file",
     "mcp --root absent": "--root names a folder",
-    f"{HEAR} --language klingonish": "A language is a code or a name",
     f"{HEAR} --audio-track 7": "There is no audio_track 7: talk.mkv has the sound tracks 0",
     f"{HEAR} --parallel 0": "--parallel: must be a whole number from 1; got 0",
 }
@@ -157,16 +146,12 @@ def test_a_full_disk_and_a_closed_pipe_end_in_one_sentence(film_file: Path, in_t
 VARIABLE = "ATLASKIT_TEST_KEY"
 
 
-@pytest.fixture
-def asking(film_file: Path) -> str:
-    return f"ask '{film_file}' 'What?' --choice a --choice b --cell 32 --calls 4"
-
-
 def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
-    asking: str, in_tmp: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+    film_file: Path, in_tmp: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Promise 17: no result, page, table, card, trace or cache has it, and nothing prints it."""
     monkeypatch.setenv(VARIABLE, KEY)
+    asking = f"ask '{film_file}' 'What?' --choice a --choice b --cell 32 --calls 4"
     table = "evaluate atlasworld --first 1 --load minutes 1 --load drawn true --traces runs --calls 4 --out rows.csv"
     with loopback() as server:
         model = f"--model {server.url} loop --dialect hosted --key-env {VARIABLE}"
@@ -189,32 +174,12 @@ def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
-def test_nano_is_served_without_being_started(
-    asking: str, film_file: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With all replies in the cache, one line answers and no server starts."""
-
-    def start(self: Server) -> None:
-        raise AssertionError("a server was started")
-
-    double = Babbler(1)
-    double.name, double.parameters = serve("nano").name, serve("nano").parameters
-    double.preset = PRESET
-    ask(str(film_file), "What?", ["a", "b"], vlm=double, cell=32, budget=Budget(calls=4), cache=Cache("cache"))
-    monkeypatch.setattr(Server, "_ensure_running", start)
-    shell(f"{asking} --subtitles none --model nano")
-    shell(f"{asking} --subtitles none --model nano --replay")
-
-
 @pytest.mark.parametrize(
     ("given", "joined"),
     [
         ("ask --model nano a.mp4 Who?", "ask --model=nano a.mp4 Who?"),
-        ("ask a.mp4 Who? --model nano", "ask a.mp4 Who? --model=nano"),
         ("ask a.mp4 --model http://h/v1 NAME", "ask a.mp4 --model http://h/v1 NAME"),
-        ("ask --model --workers 3", "ask --model --workers 3"),
         ("ask -- --model nano", "ask -- --model nano"),
-        ("ask --model", "ask --model"),
     ],
 )
 def test_other_arguments_may_follow_a_model_on_this_machine(given: str, joined: str) -> None:

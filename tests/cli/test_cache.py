@@ -9,9 +9,8 @@ from cli.conftest import Shell
 from support.asking import ask
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import KINDS, recipe_key
+from atlaskit.caching.keys import recipe_key
 from atlaskit.cli.cache import COPIES
-from atlaskit.viz.widgets.explorer.notes import notes_folder
 from atlasworld import Oracle, World
 
 
@@ -57,14 +56,6 @@ def test_prune_removes_old_streams_and_the_oldest_first(cache: Cache, shell: She
     assert f"1 {COPIES} removed" in shell(f"cache prune --kind {COPIES} --to 1")
     assert [path.name for path in streams.glob("*.packets")] == ["1.packets"]
     assert f"1 {COPIES} removed" in shell(f"cache prune --kind {COPIES}")
-
-
-def test_the_words_tell_what_is_paid_for_what_is_drawn_and_what_is_kept(cache: Cache, shell: Shell) -> None:
-    told = shell("cache stats")
-    drawn = sum(row["entries"] for kind, row in cache.stats().items() if KINDS[kind].is_image)
-    assert f"frames and sheets: {drawn:,} entries" in told
-    assert "replies, and facts of videos" in told and "paid for again" in told and "drawn again" in told
-    assert f"no command removes them: {notes_folder()}" in told and shell("cache").endswith(told)
 
 
 def test_the_runs_since_a_time_are_exported(cache: Cache, shell: Shell) -> None:

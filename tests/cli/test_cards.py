@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import Namespace
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,6 @@ from cli.conftest import Shell
 import atlaskit as ak
 from atlaskit.__main__ import main
 from atlaskit.cli import evaluate
-from atlaskit.cli.tables import command_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation import tables
 from atlaskit.models.http import Endpoint
@@ -81,27 +79,12 @@ def test_nothing_in_a_card_is_read_as_an_option(asked: list[ModelSpec], model: l
         assert spec.access() == {"api_key": ""} and spec.name == model[1], "a name is a name, whatever it says"
 
 
-def test_a_card_keeps_the_parts_of_a_model_that_was_named_in_one_word(asked: list[ModelSpec], shell: Shell) -> None:
-    words = f"{ADDRESS} mine --no-thinking --key-env {OTHER} --max-tokens 700"
-    shell("evaluate atlasworld --load worlds 1 --out rows.csv --model", words, status=2)
-    kept = command_of(Namespace(seed=0, no_subtitles=False), asked[0])
-    assert kept == {"model": [ADDRESS, "mine"], "max_tokens": 700, "thinking": False, "seed": 0}
-    asked.clear()
-    write_card(**kept)
-    shell(LIKE, status=2)
-    assert (asked[0].name, asked[0].thinking, asked[0].max_tokens, asked[0].key_env) == ("mine", False, 700, "")
-
-
 ODD_FIELDS: dict[str, Any] = {
     "benchmark": "nothing",
     "root": "a\0b",
-    "where": [[[]]],
     "load": [["worlds"]],
     "method": ["video-rlm", "no such method"],
     "model": {"a": 1},
-    "settings": "vlm",
-    "extra_body": [1],
-    "oracle": "0.1",
     "search": "worst",
 }
 

@@ -166,7 +166,6 @@ def test_a_card_reads_no_table_outside_its_folder(model: tuple[str, ...], shell:
     [
         ("question.csv --model x", "There is no file question.csv. Did you mean questions.csv?"),
         ("lvbenc --model x", "lvbenc is no benchmark (did you mean lvbench?) and no table"),
-        ("questions.csv", "Name questions and a model"),
         ("questions.csv --oracle 0", "No oracle comes with questions.csv"),
         ("questions.csv --root nowhere --model http://127.0.0.1:9/v1 x", "There is no folder nowhere"),
     ],

@@ -3,7 +3,6 @@
 import argparse
 import os
 import shlex
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from cli.conftest import Shell
-from support.loopback import loopback
 
 from atlaskit.__main__ import _parser
 from atlaskit.caching import files
@@ -154,15 +152,6 @@ def test_every_command_has_examples_that_are_valid(command: str) -> None:
     assert found and all(words[0] == command for words in found)
     for words in found:
         assert _parser().parse_args(joined_words(words)).run
-
-
-def test_examples_of_the_cache_are_run(film_file: Path, shell: Shell) -> None:
-    shutil.copy(film_file, "match.mp4")
-    with loopback() as server:
-        shell("ask match.mp4 'Who wins?' --cell 32 --calls 4 --save result.json --model", server.url, "loop")
-    for words in examples("cache"):
-        shell("", *words)
-    assert Path("run.jsonl.xz").is_file()
 
 
 def test_names_of_strangers_in_a_table_are_letters_on_a_terminal() -> None:

@@ -11,7 +11,7 @@ from cli.conftest import Shell
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answering import answering
-from support.datasets import make_longvideobench, make_mlvu, write_json
+from support.datasets import make_longvideobench, write_json
 
 from atlaskit.cli.paper import frames_near
 from atlaskit.evaluation import tables
@@ -80,8 +80,6 @@ def test_failures_are_asked_again_and_told_by_the_exit_status(
         assert "1 rows had a failed call" in shell(f"{line} --rerun failures", *model, status=1)
     shell(f"{line} --rerun failures", *model)
     assert tables.load(path)["failure"].tolist() == ["", ""]
-    shell(f"{line} --shard 2/2 --out half", *model)
-    assert len(tables.load(f"half/{FILES[0]}-uniform.csv")) == 1
 
 
 @given(st.integers(1, 100_000))
@@ -90,9 +88,3 @@ def test_frames_for_as_many_tokens_fill_whole_images_of_one_request(wanted: int)
     images, rest = divmod(near["frames"], near["per_image"])
     assert rest == 0 and 1 <= images <= MOST_IMAGES and math.isqrt(near["per_image"]) ** 2 == near["per_image"]
     assert abs(near["frames"] - min(max(wanted, 16), 1024)) <= 32
-
-
-def test_what_the_paper_does_not_ask_is_told(shell: Shell, film_file: Path) -> None:
-    make_mlvu(Path("data"), film_file)
-    told = shell("paper data --model http://127.0.0.1:9/v1 m", status=2)
-    assert "The paper asks longvideobench and videomme; data holds mlvu" in told

@@ -151,16 +151,6 @@ def test_evidence_carries_the_subtitles_of_its_cell(world: World, shared_cache: 
         assert (line.text in item.subtitle) == subtitles == bool(item.subtitle)
 
 
-def test_invalid_depths_and_regions_are_refused(world: World) -> None:
-    for depth in (-1, 9):
-        with pytest.raises(InputError, match="max_depth"):
-            Atlas(world.drawn, max_depth=depth)
-    atlas = Atlas(world.drawn)
-    for region in (Grid(0.0, 5.0, 8, (3,)), Grid(0.0, atlas.root.end_s + 1, 8)):
-        with pytest.raises(InputError, match="not a region"):
-            atlas.start(region)
-
-
 @given(spans_s=st.tuples(st.floats(0, 600), st.floats(0, 600)), step_s=st.floats(0, 60), k=st.integers(2, 8))
 def test_no_sheet_is_finer_than_frames(world: World, spans_s: tuple[float, float], step_s: float, k: int) -> None:
     atlas = Atlas(world.drawn, k=k, cell=32)

@@ -12,10 +12,8 @@ from support.stand_ins import CHOICE
 
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import ACTIONS, Action, ActionKind, cells_of, name_of
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.actions import ACTIONS, Action, ActionKind
 from atlaskit.environment.mdp import EFFECTS, State
-from atlaskit.errors import IllegalAction
 from atlaskit.models.protocol import Request
 from atlaskit.runs.events import Step
 from atlaskit.runs.trace import Trace
@@ -61,16 +59,6 @@ def _has_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setitem(ACTIONS, "skip", row)
     monkeypatch.setitem(EFFECTS, Skip, skip)
-
-
-def test_the_environment_has_the_new_action(world: World, cache: Cache) -> None:
-    atlas = Atlas(world.drawn, k=4, cell=32, cache=cache)
-    assert atlas.state.legal["skip"] == tuple(range(16))
-    seen = atlas.step(Skip(5))
-    assert seen.view.dead == {5} and 5 not in seen.legal["skip"]
-    with pytest.raises(IllegalAction, match="Skip cannot take cell 5 here"):
-        atlas.step(Skip(5))
-    assert (name_of(Skip(3)), cells_of(Skip(3))) == ("skip", (3,))
 
 
 def test_a_worker_takes_the_new_action_and_a_person_reads_of_it(world: World, cache: Cache, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def test_absent_questions_are_about_what_a_script_lacks(lacking: World) -> None:
     plain = [case.question for case in lacking.cases(drawn=True)]
     both = [case.question for case in lacking.cases(drawn=True, absent=True)]
     assert plain == list(lacking.questions), "others do not change"
+    assert all(question.kind == "count" or question.can_be_absent for question in both)
     assert [each.text for each in both[::2]] == [each.text for each in plain] and both[1::2] == list(lacking.absent)
 
 

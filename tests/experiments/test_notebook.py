@@ -1,9 +1,11 @@
-"""The form of the shipped notebooks, what they ask alike, and the input checks of `run_notebook`.
+"""The form of the shipped notebooks, what they ask, and the input checks of `run_notebook`.
 
 A search about ten hours takes ninety calls; six notebooks ask it, and one of them pays.
 """
 
 import ast
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,18 +14,17 @@ from typing import Any
 import nbformat
 import papermill
 import pytest
-from support.asking import evaluate
-from support.model_doubles import Counting
+from support.answering import answering
+from support.datasets import make_longvideobench, write_json
 from support.notebooks import write_notebook
 from support.paths import ROOT
 
 import atlaskit as ak
 import atlasworld as aw
-from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
-from atlaskit.experiments.parameters import folder, literal
+from atlaskit.experiments.parameters import folder
 from atlaskit.experiments.runner import SCALES
 from atlasworld.nano.model import PRESET
 
@@ -96,12 +97,6 @@ def test_papermill_runs_a_notebook_from_the_root_of_its_project(tmp_path: Path) 
     assert f"60 b {tmp_path / 'figures'}" in (here / "out.ipynb").read_text()
 
 
-def test_a_text_that_is_no_list_is_told() -> None:
-    with pytest.raises(InputError, match=r"as Python writes it, such as \[20, 60\]; got \[20, 60"):
-        literal("[20, 60")
-    assert [literal(value) for value in ("test", 3, [1], "(1, 2)")] == ["test", 3, [1], (1, 2)]
-
-
 def test_notebooks_outside_of_a_project_use_the_folder_beside_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,19 +131,43 @@ def test_all_notebooks_ask_the_same_questions_in_the_same_way(scale: str) -> Non
     assert given["05"]["minutes"] == given["07"]["minutes"] == given["09"]["minutes"]
 
 
-def test_the_first_questions_about_a_world_do_not_depend_on_how_many_are_written() -> None:
-    few, many = (aw.world(3, 36_000, questions=count, clip_s=150) for count in (10, 24))
-    assert many.questions[:10] == few.questions and len(many.questions) == 24
+SMALL: dict[str, dict[str, Any]] = {
+    "03_depth_budget": {"hours": 0.01, "depths": [0, 1]},
+    "04_worker_scaling": {"hours": 0.01, "served_minutes": 1, "served_worker_counts": [1, 2]},
+    "05_log_scaling": {"minutes": [1, 4], "captioned": [1]},
+    "06_adaptive_compute": {"hours": 0.01},
+    "07_compute_and_cache": {"minutes": [1, 2]},
+    "08_error_analysis": {"hours": 0.01, "stronger": "self"},
+    "09_benchmarks": {"minutes": [1, 4], "captioned": [1], "compared": [1]},
+}
 
 
-def test_a_depth_that_is_given_makes_the_calls_of_the_same_automatic_depth(cache: Cache) -> None:
-    world = aw.world(3, 36_000, questions=3, clip_s=150)
-    model = Counting(aw.Oracle(world, miss=0.3))
-    how = {"vlm": model, "cache": cache, "progress": False, "search": ak.Search().suited_to("nano")}
-    cases = world.cases(drawn=True)
-    evaluate(cases, **how)
-    evaluate(cases, "composite", **how)
-    paid = len(model.calls)
-    assert evaluate(cases, max_depth=3, **how)["calls_paid"].sum() == 0
-    assert evaluate(cases, max_depth=0, **how)["calls_paid"].sum() == 0, "the root grid alone is depth 0"
-    assert len(model.calls) == paid > 0
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, film_file: Path) -> Path:
+    home = tmp_path_factory.mktemp("longvideobench")
+    make_longvideobench(home, film_file)
+    rows = json.loads((home / "lvb_val.json").read_text())
+    write_json(home / "lvb_val.json", [{**row, "position": [3, 30, 200, 30]} for row in rows])
+    return home
+
+
+def test_cases_are_those_of_a_folder_that_match(home: Path) -> None:
+    both = aw.cases(str(home), minutes=[1, 2], where={"duration_group": 15})
+    assert [case.facts["length"] for case in both] == ["standard"] * 2 + ["long"] * 2
+    assert {case.facts["positions"] for case in both} == {3}, "places that the dataset names, each once"
+    (alone,) = aw.cases(str(home), minutes=[2], first=1, subtitles=False)
+    assert alone.facts["length"] == "long" and not alone.facts["subtitles"]
+    with pytest.raises(ak.errors.InputError, match="matches"):
+        aw.cases(str(home), minutes=[2], where={"duration_group": 3600})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SMALL)
+def test_an_experiment_runs_on_a_folder(name: str, home: Path, tmp_path: Path) -> None:
+    out = shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path)
+    with answering() as address:
+        parameters = {"data": str(home), "model": address, "calls": 6, "cache_dir": str(tmp_path / "cache")}
+        own = {key: address if value == "self" else value for key, value in SMALL[name].items()}
+        run_notebook(Path(out), tmp_path / "figures", {**parameters, **own})
+    (table, *_) = sorted((tmp_path / "figures").glob(f"{name}*.csv"))
+    assert "oracle" not in table.read_text(), "no oracle knows a film"

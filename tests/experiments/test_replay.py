@@ -21,8 +21,6 @@ from support.paths import ROOT
 
 import atlasworld as aw
 from atlaskit.caching.cache import Cache
-from atlaskit.experiments.notebook import declared_in, run_notebook
-from atlaskit.experiments.runner import SCALES
 from atlaskit.models.names import served_name
 from atlaskit.models.serving.server import serve
 from atlasworld.nano.model import WEIGHTS
@@ -82,15 +80,6 @@ def test_a_browser_shows_the_quickstart_with_all_images_and_without_a_network(re
     page = RenderedPage(browser, (replayed / QUICKSTART).with_suffix(".html"))
     assert page.requests == [] and page.broken == [] and page.images > 5
     assert page.title == "01_quickstart" and "This run paid 0 model calls" in page.text
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("unmeasured")
-def test_an_oracle_is_asked_as_well(tmp_path: Path) -> None:
-    path = ROOT / "notebooks" / "08_error_analysis.ipynb"
-    values = {**SCALES["smoke"], "cache_dir": str(tmp_path / "cache"), "figures_dir": str(tmp_path), "model": "oracle"}
-    executed = run_notebook(path, tmp_path, {name: values[name] for name in values.keys() & declared_in(path).keys()})
-    assert cells_without_image(executed) == []
 
 
 def draws(source: str) -> bool:

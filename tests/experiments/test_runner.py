@@ -135,7 +135,6 @@ ADDRESS = f"http://h/v1 NAME --key-env {VARIABLE}"
         ({"model": ADDRESS, "replay": True}, [], [None, ADDRESS, ADDRESS]),  # it needs no server and no key
         ({"model": "some/model", "only": ["01"]}, [], [None]),  # it asks no model
         ({}, ["x"], [None, URL, URL]),  # the first notebook that asks a model names it
-        ({"model": "oracle"}, [], [None, "oracle", "oracle"]),
     ],
     ids=str,
 )

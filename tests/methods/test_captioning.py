@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from methods.every import ask_by
 from pydantic import ValidationError
-from support.model_doubles import Babbler, Counting, Overruled
+from support.model_doubles import Counting, Overruled
 from support.searches import taken_steps
 from support.stand_ins import Flat
 
@@ -16,7 +16,6 @@ import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 from atlaskit.errors import FrameError, InputError
-from atlaskit.evaluation.baselines import videoagent, videotree
 from atlaskit.methods.records import StillCall
 from atlaskit.methods.run import TextCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
@@ -126,15 +125,6 @@ def test_groups_are_doubled_until_enough_are_relevant(tiny: World) -> None:
     assert counts(model) == [5, 10, 12]
     described = times_of(model.of(StillCall))
     assert len(described) == len(set(described)), "a frame is described once"
-
-
-def test_a_frame_that_videoagent_described_is_paid(cache: Cache) -> None:
-    world, question = aw.world(1, 10, size=(160, 90)), "What is seen?"
-    agent = Counting(Babbler(1))
-    videoagent(world.drawn, question, vlm=agent, frames=10, rounds=1, size=32, cache=cache)
-    model = Counting(Babbler(1))
-    result = videotree(world.drawn, question, vlm=model, size=32, cache=cache)
-    assert agent.calls.count("frame") == 10 and "frame" not in model.calls and taken_steps(result)["frame"] >= 8
 
 
 class Scenes(Flat):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
 from methods.every import ask_by
 from support.model_doubles import Babbler, Counting, Failing, Overruled
 from support.searches import text_of
@@ -17,7 +16,6 @@ from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.controller import InspectCall
 from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.run import EvidenceCall
-from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
 from atlaskit.models.protocol import Model, Refused, Request, Usage
 from atlaskit.video.subtitles import Line, Subtitles
 from atlasworld import Oracle, World
@@ -61,13 +59,6 @@ SEARCH = {"action": "clip_search", "description": "red circle star square", "k":
 SNAP = {"action": "scene_snapper", "ranges": ranges((0, CLIPS - 1)), "frames": 32}
 HEAR = {"action": "transcript", "ranges": ranges((0, CLIPS - 1))}
 LOOK = {"action": "clip_analyzer", "range": {"first": 3, "last": 4}, "question": "How many are red?"}
-
-
-@pytest.mark.parametrize("turns", [1, 2, 5])
-def test_the_last_turn_can_only_finish_and_is_not_asked_for(tiny: World, cache: Cache, turns: int) -> None:
-    model = scripted(Oracle(tiny), [SEARCH] * 20)
-    result = ask_by("dvd", tiny, model, cache, turns=turns)
-    assert len(asked(model, "dvd")) == turns - 1 and result.prediction is not None
 
 
 def test_a_record_is_told_once(tiny: World, cache: Cache) -> None:
@@ -138,18 +129,6 @@ class Ten(Flat):
         super().__init__()
         self.duration_s, self.fingerprint = 36_000.0, f"ten-{words}"
         self.subtitles = Subtitles(tuple(Line(10.0 * n + 1, 10.0 * n + 3, f"{words} {n}") for n in range(3600)))
-
-
-def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
-    whole = {"action": "scene_snapper", "ranges": ranges((0, 3599)), "frames": MOST_FRAMES}
-    model = scripted(Babbler(), [whole])
-    videoarm(Ten(), WHICH, vlm=model, cache=cache, size=32)
-    (request,) = asked(model, "snapshot")
-    call = request.facts
-    assert isinstance(call, SnapshotCall) and len(call.views) == 9
-    assert call.views[0].grid.start_s == 0 and call.views[-1].grid.end_s == 36_000
-    assert sum(view.grid.size for view in call.views) == MOST_FRAMES
-    assert "Sheet 9: clips 3200–3599." in told(model, "videoarm")[0]
 
 
 def test_only_the_latest_snapshot_is_shown_and_its_sentence_outlasts_it(tiny: World, cache: Cache) -> None:

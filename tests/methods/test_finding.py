@@ -12,7 +12,7 @@ import pytest
 from support.embedding import embeddings
 from support.faults import failing
 from support.loopback import Loop
-from support.model_doubles import Counting, Flaky
+from support.model_doubles import Counting
 
 import atlasworld as aw
 from atlaskit.agents.index import Index, nearest, query_of, words
@@ -63,15 +63,6 @@ def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None
     assert 1 <= len(turn.answer["queries"]) <= 4
     assert asked(tiny, cache, "paraphrases", model, replay=True).to_json() == result.to_json()
     assert len(model.calls) == 14, "a replay makes no call"
-
-
-def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
-    flaky = Flaky(aw.Oracle(tiny), 1.0, steps=("queries",))
-    without = asked(tiny, Cache(None), "paraphrases", flaky)
-    plain = asked(tiny, Cache(None), "words")
-    assert without.prediction == plain.prediction is not None and without.failure == "the network is down"
-    views = [[event.intervals_s for event in each.trace.of("turn")] for each in (without, plain)]
-    assert views[0] == views[1]
 
 
 def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cache, server: Loop) -> None:

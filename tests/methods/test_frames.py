@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from support.faults import completion, fitting_answer, sending
+from support.faults import sending
 from support.loopback import Loop
 from support.model_doubles import Counting
 from support.searches import text_of
@@ -94,14 +94,6 @@ def test_a_server_that_makes_frames_smaller_is_told(loop: Loop, tiny: World, cac
     """The stand-in counts 40 tokens of images, whatever it gets."""
     with pytest.warns(ModelWarning, match="counted 40 tokens for frames of 480: it made"):
         sent(loop, tiny, cache, "vllm", frames=16, size=320)
-
-
-@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
-def test_an_endpoint_that_counts_nothing_is_charged_for_all_frames(loop: Loop, tiny: World, cache: Cache) -> None:
-    loop.answer = lambda body: sending({**completion(fitting_answer(body)), "usage": None})
-    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
-    result = native(tiny.drawn, tiny.questions[0], vlm=vlm, cache=cache, frames=16, size=320)
-    assert result.calls[-1].estimated and result.calls[-1].image_tokens == 8 * 10 * 6
 
 
 def test_vllm_may_read_the_file_itself(loop: Loop, film: World, film_file: Path, cache: Cache) -> None:

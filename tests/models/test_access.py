@@ -20,19 +20,14 @@ from atlaskit.models.protocol import ModelError
 
 KEY = "sk-proj/A1b2+C3d4_e5f6=x"
 WRONG: dict[str, dict[str, Any]] = {
-    "no address": {"base_url": ""},
     "another protocol": {"base_url": "ftp://x/v1"},
-    "a blank": {"base_url": "http://a b/v1"},
     "a line break": {"base_url": "http://x/\n"},
     "no port": {"base_url": "http://x:port/v1"},
     "a password": {"base_url": "https://me:secret@x/v1"},
     "the address of a call": {"base_url": "http://host.example/v1/chat/completions/"},
     "a key of two lines": {"api_key": "sk-sec\nret"},
-    "a key in curly quotes": {"api_key": "sk-“secret”"},
-    "a header's name": {"headers": {"a b": "c"}},
     "a header of two lines": {"headers": {"X": "a\r\nY: secret"}},
     "a header of the client": {"headers": {"Content-Length": "3"}},
-    "a header that is no text": {"headers": {"X": 3}},
 }
 
 

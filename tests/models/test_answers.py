@@ -17,7 +17,7 @@ from atlaskit.environment.mdp import LegalSet
 from atlaskit.models import answers
 from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.completion import Completion, read_completion
-from atlaskit.models.protocol import ParametricSchema, Usage, among, json_schema
+from atlaskit.models.protocol import ParametricSchema, Usage, json_schema
 
 CELLS = tuple(range(16))
 LABELS = ("A", "B", "AA")
@@ -39,7 +39,6 @@ OTHER = Z.replace("3", "2")
 WEIGHED = [{"choice": n, "supporting": ["A"] if n == 1 else [], "contradicting": []} for n in range(4)]
 CHOSEN = {"reasoning": "It is.", "weighed": WEIGHED, "answer": 1}
 SPAN = {"reasoning": "It is.", "start_s": 12.5, "end_s": 40.0}
-PROBED = {"reasoning": "It is.", "top": [{"cell": 4, "score": 0.8}]}
 
 
 class Verdict(BaseModel):
@@ -73,15 +72,12 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
     "a cell in a string": (Z.replace("3", '"3"'), STEP, ZOOM),
     "a letter": (js({**CHOSEN, "answer": "B"}), CHOICE, CHOSEN),
     "one label for a list": (js(CHOSEN).replace('["A"]', '" a "'), CHOICE, CHOSEN),
-    "a score in a string": (js({**PROBED, "top": {"cell": "4", "score": "0.8"}}), PROBE, PROBED),
     "truth in a string": ('{"is_enough": "True"}', Verdict, {"is_enough": True}),
 }
 
 UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "prose": ("I would zoom in on cell 3.", STEP, "no JSON object"),
     "a field twice": ('{"search_task":"a","search_task":"b"}', schemas.TaskAnswer, "'search_task' has two values"),
-    "the schema": (js(json_schema(STEP)), STEP, "should be a valid string at thought"),
-    "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
     "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand' or 'zoom'.* or 'finished' at action.action$"),
     "a span without length": (js({**SPAN, "end_s": 12.5}), WHEN, "end_s must differ"),
 }
@@ -110,12 +106,6 @@ def test_a_thought_is_searched_only_for_a_reply_without_text() -> None:
         find_answer(said("", thought, is_cut_off=True), STEP)
     with pytest.raises(NoAnswer, match="no answer after the thought, and in the thought: it holds 2 different"):
         find_answer(said("", f"{thought} No: {OTHER}"), STEP)
-
-
-def test_an_answer_that_is_cut_off_says_so() -> None:
-    with pytest.raises(NoAnswer, match=r"Invalid JSON.*\(it was cut off after 10 tokens\)$"):
-        find_answer(said(Z[:-3], is_cut_off=True), STEP)
-    assert find_answer(said(Z, is_cut_off=True), STEP).text == Z
 
 
 def test_the_text_of_a_fitting_reply_stays_as_it_is_and_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,12 +181,6 @@ def test_scraps_yield_an_answer_or_a_complaint(text: str, schema: Schema) -> Non
         assert str(error).isprintable()
 
 
-def test_cells_have_no_letters() -> None:
-    of_cells = ParametricSchema(reply_model("Pick", answer=among("cells")), (("cells", (1, 2, 3)),))
-    with pytest.raises(NoAnswer):
-        find_answer(said('{"answer": "B"}'), of_cells)
-
-
 CHOICES = ("a red car", "blue", "2", "0")
 
 
@@ -204,14 +188,10 @@ CHOICES = ("a red car", "blue", "2", "0")
     ("words", "choice"),
     [
         ("B: blue", 1),
-        ("1: blue", 1),
-        ("option b. blue", 1),
         ("(1)", 1),
-        ("2", 2),
         ("A: blue", None),
         ("0", None),  # the first choice by its number, and the last one by its words
         ("B is blue", None),
-        ("E: blue", None),
     ],
 )
 def test_a_choice_is_read_where_all_that_names_it_agrees(words: str, choice: int | None) -> None:

@@ -108,17 +108,3 @@ def test_a_call_does_not_outlive_its_deadline_by_reading(page: bytes) -> None:
         server.faults = [sending_bytes(page)]
         with pytest.raises(ModelError, match=r"within 1 s"):
             VLM(server.url, "m", dialect="plain", timeout_s=1.0).complete(request(), max_attempts=1)
-
-
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        (as_answer(content="x" * (limits.TEXT + 1)), "more than 1,000,000 bytes"),
-        (b'{"choices": "' + b"x" * limits.JSON, "more than 4,000,000 bytes"),
-        (b"data:{}\n\n" * (limits.EVENTS + 1), "more than 200,000 events"),
-    ],
-    ids=["text", "JSON", "events"],
-)
-def test_the_error_names_the_limit(page: bytes, words: str) -> None:
-    with pytest.raises(HttpFailure, match=words):
-        completion.completion_in(page)

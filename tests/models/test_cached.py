@@ -104,9 +104,7 @@ def test_a_cached_reply_counts_no_more_calls_than_are_left(loop: Loop, cache: Ca
     assert model.complete(request(), max_attempts=1).usage.calls == 1
 
 
-@pytest.mark.parametrize(
-    "entry", [b"not JSON", b"{}", b'{"text":7,"usage":{},"reasoning":""}', b'{"text":"{}","usage":{"euros":1}}']
-)
+@pytest.mark.parametrize("entry", [b"not JSON", b'{"text":7,"usage":{},"reasoning":""}'])
 def test_an_entry_of_another_form_is_replaced_by_a_call(loop: Loop, cache: Cache, entry: bytes) -> None:
     vlm = VLM(loop.url, "loop")
     cache.put(reply_key(vlm, request()), entry)
@@ -120,12 +118,10 @@ def test_a_reply_key_covers_all_that_the_reply_depends_on_and_nothing_else(loop:
     cells = tuple(range(9))
     shapes = [
         schemas.probe_schema(cells, 3),
-        schemas.probe_schema(cells, 2),
         *(schemas.step_schema(LegalSet({name: cells, "finished": ()})) for name in NAMING_CELLS),
         schemas.step_schema(LegalSet({"expand": cells, "add_to_scratchpad": cells[:8], "finished": ()})),
         schemas.step_schema(LegalSet({"expand": cells[:8], "add_to_scratchpad": cells, "finished": ()})),
         schemas.review_schema(2, 600.0, ("A", "B"), cells),
-        schemas.review_schema(2, 600.0, ("A",), cells),
     ]
     requests = [
         request(),
@@ -133,7 +129,6 @@ def test_a_reply_key_covers_all_that_the_reply_depends_on_and_nothing_else(loop:
         request(max_tokens=5),
         Request("worker", "step", (Message("system", ("Pick a cell.",)),), Pick),
         request("Pick a cell.", grid_view),
-        request("Pick a cell.", grid_view.expand(0)),
         *(Request("worker", "step", request().messages, shape) for shape in shapes),
     ]
     others: list[dict[str, Any]] = [

@@ -36,52 +36,33 @@ DAILY = {"quotaId": "RequestsPerDayPerModel"}
 DELAY = {"retryDelay": "34s"}
 REFUSALS: dict[str, list[tuple[int, Any]]] = {
     "busy": [
-        (400, {"message": "Rate exceeded"}),
         (402, "Rate limit reached for requests per min"),
         (403, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."),
         (403, b"<html><title>Access denied | you are being rate limited (1015)</title></html>"),
-        (403, error("Per-minute quota exceeded", code="QuotaExceeded")),
-        (404, "The deployment is scaling up from zero. Retry later."),
         (429, {}),
-        (429, "Quota exceeded for x/requests_per_base_model. Please submit a quota increase request."),
-        (429, [error("You exceeded your current quota", details=[DELAY])]),
-        (400, "ThrottlingException: Too many tokens, please wait before trying again."),
-        (502, error("Provider returned error", code=429)),
         (0, error("slow", code="rate_limit_exceeded")),
     ],
     "used up": [
-        (402, "This request requires more credits, or fewer max_tokens. You can only afford 9000"),
-        (403, "Key limit exceeded (total limit)."),
-        (429, "Rate limit of 50 per 86400s exceeded for UserByModelByDay."),
         (429, error("You exceeded your current quota", code="insufficient_quota")),
         (429, [error("You exceeded your current quota", details=[DAILY, DELAY])]),
-        (429, error("余额不足或无可用资源包,请充值。", code="1113")),
-        (0, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}, "choices": None}),
     ],
     "key": [(400, "Incorrect API key provided: sk-x"), (0, error("invalid x-api-key", type="authentication_error"))],
     "model": [
         (400, error("models/x is not found for API version v1beta", code=404, status="NOT_FOUND")),
-        (404, error("The API deployment for this resource does not exist.", code="DeploymentNotFound")),
     ],
     "place": [(404, {"detail": "Not Found"})],
     "flagged": [(400, error("The response was filtered due to the content policy.", code="content_filter"))],
     "one image": [
         (400, "Image count 2 exceeds limit 1 per request"),
-        (400, "This model supports only 1 image per prompt"),
     ],
     "few images": [
         (400, "You set image=16 (or defaulted to 1) in limit_mm_per_prompt but passed 20"),
-        (400, "Invalid request: the number of images exceeds the maximum allowed (10)"),
     ],
     "no images": [
         (0, {"error": "Vision add-on is not loaded, but images were provided for processing"}),
-        (404, "No endpoints found that support image input"),
-        (422, "messages[0]: unknown variant `image_url`, expected `text`"),
     ],
     "too long": [
-        (400, "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"),
         (400, error("the request exceeds the available context size", type="exceed_context_size_error", n_ctx=8192)),
-        (400, "The decoder prompt (length 40000) is longer than the maximum model length of 32768."),
     ],
     "too large": [
         (413, b"<html><title>413 Request Entity Too Large</title>"),
@@ -112,9 +93,7 @@ def test_code_type_and_words_tell_what_a_refusal_is_about(status: int, body: Any
     [
         ("image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes", "no image exceeds 5 MB"),
         ("At least one of the image dimensions exceed max allowed size: 2000 pixels", "one of 250, as no side"),
-        ("Image too large: 2560x2560, the limit is 2048x2048 px", "one of 256, as no side may exceed 2,048 pixels"),
         ("image resolution exceeds 4 megapixels", "so that each image is smaller"),
-        ("contains a(n) image item with length 6042, which exceeds the encoder cache size 4800", "is smaller"),
     ],
 )
 def test_an_image_that_is_too_large_asks_for_a_smaller_cell(words: str, cell: str) -> None:
@@ -147,12 +126,10 @@ SENT = Payload(b"", {}, frozenset(), frozenset(), optional=FIELDS, limit=17408)
 TOO_MANY = "max_tokens is too large: 17408. This model supports at most 4096 completion tokens."
 ADAPTED: list[tuple[int, Any, dict[str, Any]]] = [
     (400, 'Unknown name "seed": Cannot find field.', {"omits": ("seed",)}),
-    (422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs"}]}, {"omits": ("temperature",)}),
     (400, "Unrecognized request arguments: reasoning_effort, seed", {"omits": ("seed", "reasoning_effort")}),
     (400, "Failed to initialize samplers: failed to parse grammar", {"omits": ("response_format",)}),
     (400, "'max_tokens' is not supported. Use 'max_completion_tokens'.", {"length": "max_completion_tokens"}),
     (400, TOO_MANY, {"most_tokens": 4096}),
-    (400, "max_tokens must be at least 1, got -5000.", {}),
     (400, "This model only support stream mode, please enable the stream parameter", {"stream": True}),
     (400, "The model `x` does not exist; seed and temperature are unknown to it", {}),
     (503, "Unknown name seed", {}),
@@ -170,21 +147,9 @@ def test_an_error_that_names_what_it_refuses_changes_the_request(
         assert name == "--dialect" and dialect_named(words) == after, "the warning's option declares it"
 
 
-INPUT = "This model's maximum context length is 8192 tokens and your request has {} input tokens"
-TGI = "`inputs` tokens + `max_new_tokens` must be <= 20000. Given: 5000 `inputs` tokens and 17408 `max_new_tokens`"
-
-
-@pytest.mark.parametrize(
-    ("words", "left"),
-    [
-        (INPUT.format(5000), 3192),
-        (INPUT.format(8200), None),
-        ("Input length (5000) + max_tokens (17408) exceeds context length 20000", 15000),
-        (TGI, 15000),
-        (TOO_MANY, None),
-    ],
-)
-def test_a_context_that_one_prompt_fills_is_not_the_models_limit(words: str, left: int | None) -> None:
+@pytest.mark.parametrize(("used", "left"), [(5000, 3192), (8200, None)])
+def test_a_context_that_one_prompt_fills_is_not_the_models_limit(used: int, left: int | None) -> None:
+    words = f"This model's maximum context length is 8192 tokens and your request has {used} input tokens"
     assert room_left(HttpFailure("", status=400, explanation=explained(400, words)), 17408) == left
 
 
@@ -220,11 +185,8 @@ def test_a_call_whose_schema_is_ignored_is_told_it_in_words_and_no_later_one(loo
     ("status", "words", "message", "is_final"),
     [
         (400, "At most 1 image(s) may be provided in one prompt", "--limit-mm-per-prompt", True),
-        (400, "At most 8 images may be provided in one prompt", "--limit-mm-per-prompt", False),
-        (401, "Unauthorized", "it wants a key: pass api_key", True),
         (404, "The model `loop2` does not exist", "name one of its models: loop", True),
         (400, "I do not like it", "--dialect plain", False),
-        (402, "Insufficient credits", "waiting does not help", True),
     ],
 )
 def test_an_error_carries_the_servers_words_and_a_remedy(

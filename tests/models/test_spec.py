@@ -77,23 +77,14 @@ def test_the_key_comes_from_the_environment_when_it_is_needed(monkeypatch: pytes
     ("words", "sentence"),
     [
         ("", "vlm is empty"),
-        ("nano other", "'other' follows 'nano', which is no address"),
         (f"{URL} a b", "got 3 words"),
-        ("nano --header 'a: b'", "--header is for an endpoint, and 'nano' is no address"),
         (f"{URL} m --rpm -3", "--rpm must be a positive number"),
-        (f"{URL} m --dialect klingon", "dialect must be one of"),
-        (f"{URL} m --max-tokens many", "are wrong: argument --max-tokens: invalid int value: 'many'"),
         (f"{URL} m --max-tokens sk-0123456789abcdef", "--max-tokens: invalid int value[.]$"),
         (f"{URL} m --extra-body '[1]'", "must be a JSON object, such as"),
-        (f"{URL} m --think", "and no other options"),
         (f"{URL} m --key-env sk-secret", "^(?!.*secret)"),
-        (f"{URL} m --api-key secret", "^(?!.*secret)"),
         ("localhost", "write http://localhost, or https://"),
-        ("10.0.0.7", "write http://10.0.0.7, or"),
-        ("gpu_1:8000/v1", "write http://gpu_1:8000/v1, or"),
         ("api.x.com/api/v1/", "write http://api.x.com/api/v1/, or"),
         ("[::1]:8000", r"write http://\[::1\]:8000, or"),
-        ("//host/v1", "write http://host/v1, or"),
     ],
 )
 def test_wrong_words_give_one_sentence(words: str, sentence: str) -> None:

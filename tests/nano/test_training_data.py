@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from support.paths import ROOT
 
@@ -19,7 +18,7 @@ from atlaskit.models.protocol import Message
 from atlasworld import Oracle, World
 from nano import evaluate
 from nano.data import export as export_module
-from nano.data import shards, synthetic
+from nano.data import synthetic
 from nano.data.examples import IMAGE, render_chat
 from nano.data.export import export
 from nano.data.trajectories import lessons
@@ -75,23 +74,7 @@ def test_exports_are_reproducible_chats_with_images(tmp_path: Path, monkeypatch:
         assert len(images) == len(chat["images"])
         assert all((tmp_path / "a" / image).read_bytes()[:2] == b"\xff\xd8" for image in chat["images"])
     assert steps >= {"task", "probe", "step", "review", "decision"}
-
-
-@pytest.mark.long
-def test_interrupted_writing_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "WORLDS_PER_SHARD", 1)
-    monkeypatch.setattr(shards, "DURATIONS_S", (30,))
-    monkeypatch.setattr(shards, "FRAME_SIZES", ((160, 90),))
-    shards.write_trajectories(tmp_path, 0)
-    shards.write_frames(tmp_path, 0)
-    (shard,) = tmp_path.glob("lessons-*.jsonl")
-    first, written_ns = shard.read_bytes(), shard.stat().st_mtime_ns
-    shards.write_trajectories(tmp_path, 0)
-    assert shard.stat().st_mtime_ns == written_ns
-    shard.unlink()
-    shards.write_trajectories(tmp_path, 0)
-    assert shard.read_bytes() == first and not list(tmp_path.glob("*.part*"))
-    assert len(np.load(tmp_path / "tiles-0000-x.npy")) == len(np.load(tmp_path / "tiles-0000-y.npy")) > 0
+    assert "stand above the frame" in first, "the prompts are those of models other than nano"
 
 
 EXAMPLES = {

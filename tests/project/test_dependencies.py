@@ -120,20 +120,6 @@ def test_the_lock_is_what_uv_makes_of_the_declared() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_advice_names_what_is_declared() -> None:
-    """Each sentence about a missing package."""
-    declared = [(one.name, one.specifier) for lines in DECLARED.values() for one in lines]
-    advised = 0
-    for name, code in (*sources("atlaskit"), *sources("atlasworld")):
-        for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "missing":
-                words = " ".join(ast.literal_eval(one) for one in node.args[1:])
-                for one in map(Requirement, words.split()):
-                    assert (one.name, one.specifier) in declared or one.name == "torch", name
-                    advised += 1
-    assert advised > 5
-
-
 PYTHONS = [f"3.{minor}" for minor in range(11, 15)]
 """What the kit may run on; the oldest and the newest of them that this machine has are tried."""
 

@@ -19,9 +19,6 @@ import atlasworld as aw
 from atlasworld import World
 from atlasworld.nano.model import WEIGHTS
 
-sys.path.insert(0, str(ROOT / "tools"))
-import size
-
 PACKAGE, GUEST, RECIPE = ROOT / "atlaskit", ROOT / "atlasworld", ROOT / "nano"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = {contract["id"]: contract["name"] for contract in PROJECT["tool"]["importlinter"]["contracts"]}
@@ -62,13 +59,6 @@ def project_files() -> list[Path]:
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [path for path in ROOT.iterdir() if path.is_file()]
     return [path for path in files if path.suffix != ".pyc"]
-
-
-def test_dependencies_are_listed_once() -> None:
-    """environment.yml installs the project and names nothing that pyproject.toml lists."""
-    listed = re.findall(r"^\s*- (.+)$", (ROOT / "environment.yml").read_text(), re.MULTILINE)
-    assert listed == ["python=3.11", "pip", 'pip: ["-e .[notebook,test]"]']
-    assert PROJECT["project"]["requires-python"] == ">=3.11"
 
 
 def test_only_nano_has_large_files() -> None:
@@ -124,16 +114,6 @@ def test_the_names_of_the_package_are_those_that_type_checkers_see() -> None:
                 imported[name] = getattr(module, alias.name, None) or import_module(f"{node.module}.{alias.name}")
     assert imported.keys() == set(ak.__all__)
     assert all(getattr(ak, name) is value for name, value in imported.items())
-
-
-def test_size_counts_nodes_that_packing_does_not_move_and_sees_what_is_packed() -> None:
-    plain = '"""Docstring."""\n\n\ndef f(x):\n    """Do."""\n    a = 1\n    b = 2\n    return a + b + x\n'
-    packed = "def f(x): a = 1; b = 2; return a + b + x\n"
-    assert size.Size.of([plain]).nodes == size.Size.of([packed]).nodes > 10
-    source = "a, b = 1, 2\nc = 3 if a else 4\nd = [x for x in (e := [1])]\ndef _f(): pass\n_f()\n"
-    found = size.Size.of([source, "x = " + "1 + " * 30 + "1\n"])
-    assert [round(value * 7 / 1000) for value in found.packed.values()] == [1, 1, 1, 1], "of 7 statements"
-    assert (found.modules, found.wide, found.used_once) == (2, 1, 1)
 
 
 MODULES_ENTERED = {"paper": 36, "best": 39}

@@ -88,21 +88,11 @@ def test_the_numbers_of_the_pages_are_in_tables() -> None:
     assert list(check_numbers.faults()) == []
 
 
-@pytest.mark.parametrize("words", ["66.1 % (59.0 to 72.0)", "0.31 of it", "12.9 K tokens"])
-def test_a_number_that_no_table_has_is_found(words: str) -> None:
-    known = check_numbers.known_to(words, words)
-    assert not all(number.is_in(known) for number in check_numbers.numbers_in(words))
-
-
 FIRST = {
     "own dataset": "your-own-questions.html",
-    "my own questions": "your-own-questions.html",
-    "csv": "your-own-questions.html",
     "empty the cache": "cache-and-recordings.html#empty-the-cache",
     "what is a black cell": "how-the-search-works.html#what-a-black-cell-is",
-    "black cell": "how-the-search-works.html#what-a-black-cell-is",
     "subtitles": "your-own-video.html#subtitles",
-    "install": "index.html#install-and-run-the-demo",
     "resume": "cache-and-recordings.html#run-again-resume-replay",
 }
 

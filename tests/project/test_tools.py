@@ -1,13 +1,11 @@
-"""What the tools print and remove: differences of tables, faults of scripts, `make clean`."""
+"""What the tools print and remove: differences of tables, `make clean`."""
 
-import importlib.util
 import os
 import pty
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from support.paths import ROOT
@@ -16,8 +14,6 @@ TABLE = "method,n,mean,note\nvideo-rlm,60,0.8333333333333334,\nuniform,60,0.75,a
 COMPARED = {
     "rounding": (TABLE.replace("3333334", "3333335"), "All 1 tables are those in"),
     "a number": (TABLE.replace("0.75", "0.7501"), "row 2 (uniform), column mean: 0.7501; committed is 0.75."),
-    "a column": (TABLE.replace("mean", "score"), "the columns are method, n, score, note; committed are method, n, "),
-    "a row": (TABLE + "blind,60,0.1,\n", "there are 3 rows; committed are 2."),
     "a table": (None, "has no such table."),
 }
 
@@ -34,34 +30,6 @@ def test_a_difference_of_tables_is_one_sentence(tmp_path: Path, name: str) -> No
     said = done.stdout + done.stderr
     assert done.returncode == (name != "rounding") and said.count("\n") == 1 and sentence in said
     assert name == "rounding" or "05_x.csv" in said
-
-
-@pytest.fixture(scope="module")
-def linter() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lint_scripts", ROOT / "tools" / "lint_scripts.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_fault_is_told_with_the_file_and_line_that_it_comes_from(linter: ModuleType) -> None:
-    files = {
-        "a.js": "const shared = 1;\nconst onlyOne = 2;\nconst nobody = 3;\n",
-        "b.js": "// b\nglobalThis.one = shared + onlyOne;\n",
-        "c.js": "globalThis.two = shared;\nglobalThis.three = missing == 1;\n",
-    }
-    scripts = {"one": files["a.js"] + files["b.js"], "two": files["a.js"] + files["c.js"]}
-    found = {(each.file, each.line, each.rule) for each in linter.lint(scripts, files)}
-    assert found == {
-        ("a.js", 3, "eslint(no-unused-vars)"),
-        ("c.js", 2, "eslint(no-undef)"),
-        ("c.js", 2, "eslint(eqeqeq)"),
-    }, "a name that one of the pages uses is used"
-    files["d.js"] = "const shared = 4;\nglobalThis.four = shared;\n"
-    (twice,) = linter.lint({"one": files["a.js"] + files["d.js"]}, files)
-    assert "shared" in twice.words
 
 
 OWN = ("cache/README.md", "figures/README.md", "recordings/mine.jsonl.xz", "cache/notes/0a.json")

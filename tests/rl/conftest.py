@@ -29,25 +29,32 @@ if IS_INSTALLED and (folder := image_processing(sys.executable)):
     sys.path.append(str(folder))
 
 
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a Qwen3-VL of 4 layers with random weights."""
+    from families.make import write_qwen3_vl
+
+    folder = tmp_path_factory.mktemp("qwen3-vl")
+    write_qwen3_vl(folder)
+    return folder
+
+
 @pytest.fixture
-def tiny_qwen(tmp_path: Path) -> tuple[Any, Any]:
-    """Return a Qwen3-VL of 4 layers with random weights, and its processor.
+def tiny_qwen(tiny_folder: Path) -> tuple[Any, Any]:
+    """Return that model in 32 bits, and its processor with the published template.
 
     The template is TRL's copy: TRL reads the tool calls of templates that it knows.
     """
     import torch
     import transformers
     import trl
-    from families.make import write_qwen3_vl
 
-    folder = tmp_path / "qwen3-vl"
-    write_qwen3_vl(folder)
     template = Path(trl.__file__).parent / "chat_templates" / "qwen3_vl.jinja"
     processor = transformers.Qwen3VLProcessor(
-        transformers.Qwen2VLImageProcessor.from_pretrained(folder),
-        transformers.AutoTokenizer.from_pretrained(folder, padding_side="left"),
-        transformers.Qwen3VLVideoProcessor.from_pretrained(folder),
+        transformers.Qwen2VLImageProcessor.from_pretrained(tiny_folder),
+        transformers.AutoTokenizer.from_pretrained(tiny_folder, padding_side="left"),
+        transformers.Qwen3VLVideoProcessor.from_pretrained(tiny_folder),
         chat_template=template.read_text(),
     )
-    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(folder, dtype=torch.float32)
+    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(tiny_folder, dtype=torch.float32)
     return model, processor

@@ -28,8 +28,7 @@ def eyes() -> Eyes:
 
 
 def test_the_eyes_see_what_the_script_says(eyes: Eyes) -> None:
-    world = aw.world(7, 240.0, size=(128, 72))
-    at_s = list(np.linspace(1, 239, 96))
+    world, at_s = aw.world(7, 240.0, size=(128, 72)), list(np.linspace(1, 239, 96))
     tiles, _ = read_tiles(world.drawn, at_s, (128, 128), "contain", Cache(None))
     shown = eyes.read([tile for tile in tiles if tile is not None])
     truth = np.array([encode(content_at(world.script, time_s)) for time_s in at_s])

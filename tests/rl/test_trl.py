@@ -40,7 +40,7 @@ def test_a_trainer_steps_on_searches_with_images(
     tiny_qwen: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, processor = tiny_qwen
-    truth = AtlasEpisode.drawn(SEED, **SETTINGS).question.answer
+    tokenizer, truth = processor.tokenizer, AtlasEpisode.drawn(SEED, **SETTINGS).question.answer
     assert isinstance(truth, int)
     # A random model never calls a tool. So it generates, and these calls replace its text: one
     # attempt answers rightly, the other, after an illegal action, wrongly.
@@ -58,44 +58,42 @@ def test_a_trainer_steps_on_searches_with_images(
     def generate(self: Any, input_ids: torch.Tensor, **settings: Any) -> torch.Tensor:
         really_generate(self, input_ids, **{**settings, "generation_config": None, "max_new_tokens": 4})
         images_seen.append(len(settings["image_grid_thw"]))
-        texts = processor.tokenizer(list(next(calls)), return_tensors="pt", padding=True, padding_side="right")
+        texts = tokenizer(list(next(calls)), return_tensors="pt", padding=True, padding_side="right")
         return torch.cat([input_ids, texts["input_ids"].to(input_ids)], dim=1)
 
     monkeypatch.setattr(Qwen3VLForConditionalGeneration, "generate", generate)
-    settings = GRPOConfig(
-        str(tmp_path),
-        max_steps=1,
-        per_device_train_batch_size=2,
-        num_generations=2,
-        learning_rate=1e-3,
-        max_completion_length=4096,
-        use_cpu=True,
-        bf16=False,
-        report_to=[],
-        logging_steps=1,
-        save_strategy="no",
-    )
-    data = {"train_dataset": train_rows([SEED]), "processing_class": processor}
-    trainer = GRPOTrainer(model, environment_factory=Short, args=settings, **data)
+    trainer = GRPOTrainer(
+        model,
+        environment_factory=Short,
+        train_dataset=train_rows([SEED]),
+        processing_class=processor,
+        args=GRPOConfig(
+            str(tmp_path), max_steps=1, per_device_train_batch_size=2, num_generations=2, learning_rate=1e-3,
+            max_completion_length=4096, use_cpu=True, bf16=False, report_to=[], logging_steps=1, save_strategy="no",
+        ),
+    )  # fmt: skip
     before = {name: weights.detach().clone() for name, weights in model.named_parameters()}
     trainer.train()
     step = trainer.state.log_history[0]
     assert images_seen == [2, 4, 6, 6]  # both begin with a sheet; each action but an answer adds an image
     assert step["tools/call_frequency"] == 3 and step["tools/failure_frequency"] == 0
-    assert [each.get_reward() for each in trainer.environments] == pytest.approx([1 - 0.03, -0.03])
+    right, wrong = (environment.get_reward() for environment in trainer.environments)
+    assert (right, wrong) == (pytest.approx(1 - 0.03), pytest.approx(-0.03))
     assert step["rewards/Short/mean"] == pytest.approx(0.47) and step["grad_norm"] > 0
     changed = {name for name, weights in model.named_parameters() if not torch.equal(weights, before[name])}
     assert any("visual" in name for name in changed) and any("language_model" in name for name in changed)
 
 
-def test_the_script_is_a_program_that_the_installed_trl_accepts(monkeypatch: pytest.MonkeyPatch, in_tmp: Path) -> None:
+def test_the_script_is_a_program_that_the_installed_trl_accepts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     given: dict[str, Any] = {}
 
     class Trainer:
         """In the place of GRPOTrainer, which would download the model."""
 
         def __init__(self, model: str, **arguments: Any) -> None:
-            given.update(arguments)
+            given.update(arguments, model=model)
 
         def train(self) -> None:
             given["has_trained"] = True
@@ -103,7 +101,9 @@ def test_the_script_is_a_program_that_the_installed_trl_accepts(monkeypatch: pyt
     monkeypatch.setattr(train_with_trl, "GRPOTrainer", Trainer)
     monkeypatch.setattr(train_with_trl, "GRPOConfig", partial(GRPOConfig, use_cpu=True))
     monkeypatch.setitem(sys.modules, "peft", SimpleNamespace(LoraConfig=dict))
+    monkeypatch.chdir(tmp_path)
     train_with_trl.main()
-    assert given.pop("has_trained") and set(given) <= set(inspect.signature(GRPOTrainer.__init__).parameters)
+    accepted = inspect.signature(GRPOTrainer.__init__).parameters
+    assert given.pop("has_trained") and set(given) <= set(accepted)
     assert len(given["train_dataset"]) == 2_000 and given["args"].use_vllm
     assert given["environment_factory"]().reset(**given["train_dataset"][0])[0]["type"] == "image"

@@ -6,15 +6,16 @@ import asyncio
 import base64
 import io
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 import verifiers.v1 as vf
 from atlas_search import AtlasSearchConfig, AtlasSearchEnv, action_in
 from PIL import Image
-from support.faults import Fault, sending_bytes
-from support.loopback import loopback
 from verifiers.v1.utils.loaders import load_environment
 
 from atlaskit.gym import TASKS, AtlasEpisode
@@ -25,34 +26,55 @@ LOOK = {"duration_s": 60.0, "k": 2, "cell": 64, "max_steps": 5, "step_cost": 0.0
 SEED = 3
 
 
-def streamed(text: str) -> Fault:
-    """Answer with a chat completion in pieces."""
-    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "tiny"}
-    delta = {"role": "assistant", "content": text}
-    pages = [
-        {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
-        {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-        {**chunk, "choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}},
-    ]
-    lines = [*map(json.dumps, pages), "[DONE]"]
-    return sending_bytes("".join(f"data: {line}\n\n" for line in lines).encode(), Content_Type="text/event-stream")
+@contextmanager
+def endpoint(reply: Callable[[Messages], str]) -> Iterator[str]:
+    """Serve a chat endpoint that streams what a function replies; yield its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name that the server calls
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            delta = {"role": "assistant", "content": reply(request["messages"])}
+            chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "tiny"}
+            choices = [{"index": 0, "delta": delta, "finish_reason": None}]
+            ending = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            chunks = [{**chunk, "choices": choices}, {**chunk, "choices": ending}]
+            lines = [json.dumps(each) for each in [*chunks, {**chunk, "choices": [], "usage": usage}]]
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write("".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode())
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_KEY", "none")
 
 
 def play(reply: Callable[[Messages], str], **settings: Any) -> vf.Trace:
-    """Play one episode with a model that replies; return its trace."""
+    """Play one episode; return its trace."""
     config = AtlasSearchConfig(taskset={"id": "atlas_search", "n_seeds": 2, "first_seed": SEED, **LOOK, **settings})
     env = load_environment(config)
     assert isinstance(env, AtlasSearchEnv)
 
-    async def run(context: vf.ModelContext) -> vf.Episode:
+    async def run() -> vf.Episode:
         async with env.serving():
             return await env.run_episode(next(iter(env.taskset)), context)
 
-    with loopback() as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NO_KEY", "none")
-        server.answer = lambda body: streamed(reply(body["messages"]))
-        client = vf.EvalClientConfig(base_url=server.url, api_key_var="NO_KEY")
-        episode = asyncio.run(run(vf.ModelContext("tiny", client)))
+    with endpoint(reply) as address:
+        context = vf.ModelContext("tiny", vf.EvalClientConfig(base_url=address, api_key_var="NO_KEY"))
+        episode = asyncio.run(run())
     assert episode.errors == [] and [trace.errors for trace in episode.traces] == [[]]
     return episode.traces[0]
 
@@ -65,17 +87,19 @@ def images_in(messages: Messages) -> list[Image.Image]:
 
 def test_replies_are_actions_and_the_trace_is_scored() -> None:
     truth = AtlasEpisode.drawn(SEED, **LOOK).question.answer
-    replies = [
-        '{"action": "add_to_scratchpad", "cell": 0, "description": "a city"}',
-        "I cannot tell.",
-        'Closer {as said}: {"action": "zoom", "cell": 2}.',
-        json.dumps({"action": "answer", "answer": truth}),
-    ]
+    replies = iter(
+        [
+            '{"action": "add_to_scratchpad", "cell": 0, "description": "a city"}',
+            "I cannot tell.",
+            'Closer {as said}: {"action": "zoom", "cell": 2}.',
+            json.dumps({"action": "answer", "answer": truth}),
+        ]
+    )
     asked: list[Messages] = []
 
     def reply(messages: Messages) -> str:
         asked.append(messages)
-        return replies[len(asked) - 1]
+        return next(replies)
 
     trace = play(reply)
     assert trace.reward == pytest.approx(1 - 0.04)

@@ -1,5 +1,6 @@
 """Promises 7 and 11: a recording replays a run elsewhere, and a stranger's file runs nothing."""
 
+import copy
 import json
 import lzma
 from pathlib import Path
@@ -16,8 +17,12 @@ from atlaskit.errors import CacheError, InputError, VideoError
 from atlaskit.models.protocol import Usage
 from atlaskit.models.serving.server import SERVED
 from atlaskit.runs.archive import HEADER, export, import_
+from atlaskit.runs.events import Start
 from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace, save_manifest
 from atlaskit.video.opening import open_video
+from atlaskit.video.records import cached_lines, remember_video
+from atlaskit.video.subtitles import Line, Subtitles
 from atlasworld import Oracle, World
 
 Recorded = tuple[Result, Cache]
@@ -215,6 +220,21 @@ def test_what_the_runs_since_a_moment_need_is_packed(film: World, file: Path, ca
     cache.prune(is_wanted=lambda key: kind_of(key) != "reply")
     with pytest.raises(CacheError, match="no longer holds all entries"):
         export(file, made_since_s=moment_s, cache=cache)
+
+
+def test_of_rolling_captions_the_shown_track_is_recalled(film: World, file: Path, cache: Cache, other: Cache) -> None:
+    video = copy.copy(film.video)
+    for word in ("a", "b", "c", "d", "e", "f"):  # the order of the tracks in the manifest is not fixed
+        rolling = (Line(0.0, 1.0, word), Line(1.0, 2.0, f"{word} and"))
+        video.subtitles = Subtitles((Line(0.0, 1.0, word), Line(1.0, 2.0, "and")), rolling)
+        watched = cache.watched()
+        remember_video(video, watched)
+        trace = Trace((Start(question={"text": word}, settings={"video": video.fingerprint}),))
+        save_manifest(trace, watched)
+        export(file, trace, cache=cache)
+        import_(file, cache=other)
+        recalled = cached_lines(video.fingerprint, other)
+        assert recalled == video.subtitles and recalled.original == rolling
 
 
 def test_a_recording_that_unpacks_to_too_much_is_refused(file: Path) -> None:

@@ -17,7 +17,7 @@ from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.protocol import Request
 from atlaskit.runs.coverage import Coverage
 from atlaskit.runs.events import Decision
-from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words, verdict
+from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
@@ -31,7 +31,6 @@ from atlasworld import Oracle, World
         ((), 0.0, None, None, "nothing was seen as sheets"),
         (((0.0, 60.0, 2.0),), 1.0, 2.0, 2.0, "1:00.0 of 1:00.0 at 2 s or finer; anything that lasts 2 s"),
         (((0.0, 30.0, 2.0), (30.0, 60.0, 9.0)), 0.5, 9.0, 18.0, "longest stretch not seen so finely: 30 s from 0:30.0"),
-        (((0.0, 30.0, 2.0),), 0.5, None, None, "0:30.0 of 1:00.0 at 2 s or finer"),
     ],
 )
 def test_it_says_what_cannot_be_missed(
@@ -53,11 +52,6 @@ def test_the_tree_is_covered_by_its_sheets(film: World, cache: Cache) -> None:
     assert result.to_dict()["coverage"]["parts"] == [list(part) for part in coverage.seen.parts]
 
 
-def test_a_method_without_sheets_has_none(film: World, cache: Cache) -> None:
-    result = ak.baselines.uniform(film.video, film.questions[0], vlm=Oracle(film), cache=cache)
-    assert not result.coverage.seen.parts and "coverage" not in result.to_dict()
-
-
 CAR = Question("Which car?", ("the blue car", "the red car"), answer=0)
 
 
@@ -69,13 +63,6 @@ def test_a_choice_has_its_letter_and_anything_else_is_as_it_is() -> None:
     assert in_words(Question("How many?", kind="count"), 1) == "1"
     when = Question("When?", kind="when")
     assert in_words(when, ((61.0, 61.5), (4.0, 5.0))) == "1:01.000–1:01.500, 0:04.0–0:05.0"
-
-
-def test_a_verdict_names_the_truth_of_a_wrong_answer() -> None:
-    assert (verdict(None, "A: blue"), verdict(True, "A: blue")) == ("", ", which is right")
-    assert verdict(False, "A: blue") == ", which is wrong (truth: A: blue)"
-    assert verdict(True, has_evidence=False) == f", which is right {WITHOUT_EVIDENCE}"
-    assert WITHOUT_EVIDENCE.isascii() and "without evidence" in WITHOUT_EVIDENCE
 
 
 def shown(result: Result) -> tuple[str, str, str]:

@@ -29,19 +29,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from trace_schema import schema
 
 DOCS = ROOT / "docs"
-CASES = (
-    "probe",
-    "assign",
-    "step",
-    "Zoom",
-    "Investigate",
-    "report",
-    "evidence",
-    "review",
-    "decision",
-    "failure",
-    "stop",
-)
+CASES = ("probe", "assign", "step", "Zoom", "Investigate", "report", "evidence", "review", "decision", "failure")
 REMOVED = object()
 
 
@@ -146,16 +134,12 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
     ("sentence", "case", "field", "value"),
     [
         ("k: Field required", "start", "settings.k", REMOVED),
-        ("k: Input should be less than", "start", "settings.k", 10**4000),
         ("at least 2×2", "start", "settings.k", -3),
         ("max_depth is", "start", "settings.max_depth", 99),
         ("the image differs", "step", "view.dead", [3]),
         ("the image differs", "evidence", "kept.0.subtitle", "What was never said."),
         ("no cell 16 in a 4×4 grid", "Zoom", "action.cell", 16),
-        ("Finished with these fields shows no image", "Zoom", "action", {"name": "Finished"}),
-        ("its sheet shows the evidence 'Z'", "review", "sheet.labels", ["Z"]),
         ("conflicts with the scratchpad", "evidence", "kept.0.label", "Q"),
-        ("is not an interval", "report", "dead_s", [[5.0, 5.0]]),
         ("erases the evidence 'NO'", "review", "erased", ["NO"]),
     ],
 )
@@ -233,11 +217,8 @@ STOP = b'{"calls":1,"kind":"stop","round":0,"rounds":0,"stop":"calls","worker":n
     ("sentence", "content"),
     [
         ("line 1, names no version, so this is not a trace", b""),
-        ("line 1, names no version", b'{"atlaskit_trace":"3"}'),
         ("line 1, is not valid JSON, so this is not a trace of atlaskit (Expecting value: column 1)", b"hello\n"),
-        ("line 1, is not valid JSON", HEAD.decode().encode("utf-16")),
         ("line 1, names a trace of version 1; this atlaskit reads version 3.", b'{"atlaskit_trace":1}\n' + STOP),
-        ("line 2, is not valid JSON", HEAD + b'{"data":NaN}'),
         ("line 2, has a number beyond 2e+19", HEAD + STOP.replace(b"1", b"1e999")),
         ("line 2: This 'stop' is invalid: ", HEAD + STOP.replace(b"calls", b"\\ud800", 2)),
         ("line 2, has more than 32 levels", HEAD + b"[" * 100 + b"]" * 100),

@@ -85,9 +85,7 @@ def after_answers(count: int) -> KillAt:
 
 @pytest.mark.long
 @pytest.mark.parametrize("model", ["oracle", "babbler"])
-def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
-    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(tmp_path: Path, model: str) -> None:
     job = {**JOB, "model": model}
     rng = random.Random(model)
     whole = run(job, tmp_path / "whole")
@@ -107,10 +105,6 @@ def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
         assert len(killed.answered) - len(cached) <= IN_FLIGHT, "only calls that were not yet stored are lost"
         assert replies_in(directory) == every
         assert Cache(directory).verify() == {}, "no entry is damaged"
-        with monkeypatch.context() as later:
-            later.setattr("atlaskit.caching.disk.ORPHAN_AGE_S", -60.0)  # files of any age count as orphans
-            dropped = Cache(directory).verify()
-        assert dropped.keys() <= {""} and dropped.get("", 0) <= IN_FLIGHT, "only files without a row"
         if killed.was_killed:
             kills.append(len(killed.answered))
     assert len(kills) >= 0.6 * KILLS, "too few kills to test anything"

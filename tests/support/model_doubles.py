@@ -199,11 +199,6 @@ class Looking(Around):
         return super().complete(request, **control)
 
 
-def names_nothing(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a review that goes on and names nothing, for `Overruled`."""
-    return {**answer, "conclusion": {"action": "continue", "explore": [], "intervals": []}}
-
-
 class Overruled(Around):
     """A model whose answers are changed: `by` maps a step to a function of request and answer."""
 

@@ -1,7 +1,7 @@
 """A stand-in for an interpreter that has vLLM, for tests of starting and stopping a server.
 
 It takes vLLM's command line and starts a second process, as vLLM starts its engine. The name of the
-model folder decides what it does: serve, fail with a reason, hang, or die after a while. It writes
+model folder decides what it does: serve, fail with a reason, or hang. It writes
 the ids of both processes to `.pids` in that folder. Its counters say that a request is open while
 there is a file `.open` in the folder, and each reading of them adds a character to `.readings`.
 """
@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -56,8 +55,6 @@ def main(arguments: list[str]) -> None:
             self.send_response(200)
             self.end_headers()
             self.wfile.write(page.encode())
-            if folder.name == "mortal" and self.path == "/v1/models":
-                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
 
     ThreadingHTTPServer(("127.0.0.1", int(flags["--port"])), Handler).serve_forever()
 

@@ -114,11 +114,10 @@ Change = Callable[[av.Packet, int], "av.Packet | None"]
 """What becomes of a packet, by its place in the file; None leaves it out."""
 
 
-def remuxed(source: Path, path: Path, change: Change, **metadata: str) -> Path:
+def remuxed(source: Path, path: Path, change: Change) -> Path:
     """Copy the packets of a video to another file, each as it is changed."""
     with av.open(str(source)) as container, av.open(str(path), "w") as target:
         stream = target.add_stream_from_template(container.streams.video[0])
-        stream.metadata.update(metadata)
         packets = (packet for packet in container.demux(video=0) if packet.size)
         for number, packet in enumerate(packets):
             changed = change(packet, number)

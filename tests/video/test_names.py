@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from unicodedata import normalize
@@ -58,15 +57,12 @@ def test_any_name_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: P
     [
         ("https://example.org/talk.mp4", "is an address.*download it first"),
         ("youtube.com/watch?v=x", "download it first.*yt-dlp"),
-        ("https://youtube.com.example.org/x.mp4", "is an address"),
-        ("http://[broken", "download it first"),
         ("https://example.org/two\nrows\x1b[31m.mp4", "download it first"),
         ("https://example.org/" + "x" * 5000, "download it first"),
         ("file://server/share/x.mp4", "another machine.*copy it here"),
         ("", "empty"),
         ("a\0b.mp4", "zero byte"),
         ("x" * 300, "255 bytes"),
-        ("a/" * 4000, "cannot be read"),
         ("\ud800.mp4", "half a surrogate pair"),
         ("~nobody-has-this-name/v.mp4", "no such home"),
     ],
@@ -92,7 +88,6 @@ def test_accents_in_either_form_find_the_file(tmp_path: Path, clip: Path) -> Non
         ("lecture-21.mp4", "LECTURE-12.MP4"),
         ("b.mp4", "b.mkv"),
         ("other.mov", None),
-        ("nowhere/b.mp4", None),
     ],
 )
 def test_a_missing_file_names_the_one_that_may_be_meant(
@@ -117,14 +112,6 @@ def test_subtitles_are_named_as_videos_are(tmp_path: Path, monkeypatch: pytest.M
         open_video(clip, tmp_path / "a: b20.srt")
     with pytest.raises(SubtitleError, match="download it first"):
         open_video(clip, "https://example.org/a.srt")
-
-
-def test_a_name_that_is_no_text_does_not_break_a_record(tmp_path: Path, clip: Path) -> None:
-    path = tmp_path / os.fsdecode(b"latin-\xe9.mp4")
-    shutil.copy(clip, path)
-    video = open_video(path)
-    assert video.name == "latin-\ufffd.mp4"
-    video._repr_html_().encode()  # type: ignore[attr-defined]
 
 
 def test_a_name_is_as_good_as_an_open_video(clip: Path, cache: ak.Cache) -> None:

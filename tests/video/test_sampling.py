@@ -18,11 +18,10 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import with_look
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
-from atlaskit.video.playlist import Playlist
 from atlaskit.video.readers import Pixels
-from atlaskit.video.shots import FEWEST_LOOKS, MOST_LOOKS, Marks, Shots, find_shots
+from atlaskit.video.shots import FEWEST_LOOKS, Marks, Shots, find_shots
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
@@ -79,11 +78,6 @@ def test_evidence_has_the_time_of_the_sampled_frame(cache: Cache, video: Video, 
     assert item.timestamp_s == view.moments[5] != view.cells[5].midpoint_s
     zoomed = atlas.step(ak.Zoom(5)).looking_at
     assert frame_number(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
-
-
-def test_an_unknown_sampling_raises_one_sentence(video: Video) -> None:
-    with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, shots; got 'first'"):
-        ak.view(video, sampling="first")  # type: ignore[arg-type]
 
 
 Look = Callable[[float], int | FrameError]
@@ -213,16 +207,6 @@ def test_where_a_container_tells_few_large_frames_are_looked_at(size: tuple[int,
     shots = find_shots(video)
     assert most / 2 < len(video.asked) <= most
     assert shots.moment(3990.0, 4010.0) == pytest.approx(4000.5, abs=0.5)
-
-
-def test_of_a_file_that_a_playlist_repeats_frames_are_looked_at_once() -> None:
-    """The looks that this saves lie closer, so that what is brief is seen in each repeat."""
-    game = Painted(numbered((30.0, 36.0, 60)), 150.0)
-    shots = find_shots(Playlist([game, Painted(numbered(), 150.0)] * 20))
-    assert len(set(game.asked)) == len(game.asked) <= MOST_LOOKS
-    for start_s in range(0, 20 * 300, 300):
-        shown_s = shots.moment(start_s, start_s + 150)
-        assert shown_s is not None and start_s + 30.0 <= shown_s < start_s + 36.0
 
 
 @given(PLACES, st.integers(2, 8), st.integers(2, 4))

@@ -15,10 +15,11 @@ from support.asking import ask
 from support.stand_ins import ALL_HOSTILE, strings
 
 import atlaskit as ak
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.runs.events import Call, Event, Failure, Start
-from atlaskit.viz.walk.places import FindingSteps, truth_rows
+from atlaskit.viz.walk.places import FindingSteps, cells_over, cells_showing, truth_rows
 from atlaskit.viz.walk.source import open_run
 from atlasworld import Oracle, World
 
@@ -144,6 +145,15 @@ def truth_of(result: ak.Result) -> list[tuple[str, int | None]]:
     """Return what is told of each moment that holds the answer, and the step that it is about."""
     run = open_run(result)
     return truth_rows(run, FindingSteps(run.trace))
+
+
+@pytest.mark.parametrize("edges", [(), (0.0, 1.0, 2.0, 4.0, 10.0)], ids=["video", "collection"])
+def test_a_moment_is_outlined_in_the_cells_that_it_overlaps(edges: tuple[float, ...]) -> None:
+    grid = Grid(0, 10, 2, edges=edges)
+    for moment in ((0.5, 1.5), (3.0, 3.5), (1.5, 8.0), (9.0, 10.0)):
+        over = [cell.index for cell in grid.cells if cell.start_s < moment[1] and moment[0] < cell.end_s]
+        shown = [cell.index for cell in grid.cells if moment[0] <= cell.midpoint_s < moment[1]]
+        assert (list(cells_over(moment, grid)), list(cells_showing(moment, grid))) == (over, shown)
 
 
 def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(

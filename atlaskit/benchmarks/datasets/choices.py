@@ -198,7 +198,8 @@ OPEN_ENDED: dict[str, Kind] = {
     "ssc": "open",
     "summary": "summary",
 }
-"""Kind of the questions without choices, by their type in lower case."""
+"""Kind of the questions without choices, by their type in lower case. The first three are names of
+one type."""
 
 
 class MLVURow(Row):
@@ -252,7 +253,10 @@ class MLVURow(Row):
 
     @property
     def kind(self) -> Kind:
-        """The kind of the question: "choice" if it has choices, else that of its type."""
+        """The kind of the question: "choice" if it has choices, else that of its type.
+
+        A question of another type without choices is a "choice" too, which `Question` refuses.
+        """
         if self.choices.texts:
             return "choice"
         return OPEN_ENDED.get(self.type.lower(), "choice")
@@ -569,9 +573,9 @@ def longtimescope(
 ) -> Benchmark:
     """Load LongTimeScope, or TimeScope, which has the same layout, from a folder.
 
-    The facts of a case are `type` (QA, OCR, temporal), `length` (of the video, as published) and
-    `subtitles`. The category is the type. Videos without a file are listed in `missing` and
-    reported in a warning.
+    The facts of a case are `type` (QA, OCR, temporal), `length` (of the video in seconds, as
+    published) and `subtitles`. The category is the type. Videos without a file are listed in
+    `missing` and reported in a warning.
 
     Args:
         root: Folder with rows as Parquet, JSON or JSON Lines; the videos are in `videos/` or the

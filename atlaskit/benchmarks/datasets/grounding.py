@@ -145,7 +145,7 @@ def extremewhen(
     Args:
         root: Folder with a Parquet or JSON file of the rows, and the videos in
             `lvbench/all_videos/`, `mlvu/`, `videomme/data/` or `videos/`, or one level below.
-        absent: Whether each question is followed by one about another video, see `with_absent`.
+        absent: Whether one written about another video follows each question: see `with_absent`.
             Published results do not have these.
         subtitles: Whether the videos get their subtitles, where the folder of their source has
             `subtitle/ID.srt`.
@@ -187,10 +187,11 @@ def extremewhen(
 
 
 def with_absent(benchmark: Benchmark) -> Benchmark:
-    """Return a benchmark whose "when" questions are each followed by one about another video.
+    """Return a benchmark in which one written about another video follows each question.
 
-    The true answer to the latter is that nothing is there. Nobody has checked this, so some videos
-    may show what is asked for after all. The fact `absent` is True for these questions.
+    It is asked about the same video as the question before it, and its true answer is that nothing
+    is there. Nobody has checked this, so some videos may show what is asked for after all.
+    The fact `absent` is True for these questions. All questions must be of kind "when".
 
     Raises:
         InputError: All questions are about one video.
@@ -225,7 +226,8 @@ def with_absent(benchmark: Benchmark) -> Benchmark:
 class CometRow(Row):
     """One query. The paper describes its data, but not the names of the fields.
 
-    The video's id, the query and its intervals are required; a negative query has an empty list.
+    The video's id and the query are required; the intervals in at least one row of a file. A
+    negative query has an empty list of intervals; without a list, the answer is not known.
     """
 
     marks = (frozenset(VIDEO), frozenset(QUERY), frozenset(INTERVALS))
@@ -252,12 +254,15 @@ def comet(
     A question asks for every event that meets conditions; a negative query has none, and its answer
     is that nothing is there. The names of the fields were not published when this was written, so
     several are read for the video, the query and its intervals in seconds. The facts of a case are
-    `domain`, `temporal_condition`, `spatial_condition`, `duration_s`, `events` (their number) and
-    `oddity`. Videos without a file are listed in `missing` and reported in a warning.
+    `domain`, `temporal_condition`, `spatial_condition`, `duration_s`, `events` (their number),
+    `oddity` (what is odd about the intervals: reversed, empty, before the start, beyond the end)
+    and `subtitles`. The ends of reversed intervals are put in order. Videos without a file are
+    listed in `missing` and reported in a warning.
 
     Args:
         root: Folder with a JSON, JSON Lines or Parquet file of the rows, and `videos/`.
-        subtitles: Accepted as for every dataset; this one has no subtitles.
+        subtitles: Whether the videos get their subtitles. None are published; files of your own
+            are taken from `subtitles/`, by the name that a row gives the video.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's file.
 
     Raises:

@@ -57,7 +57,8 @@ def packed_in(home: Path) -> dict[str, str]:
     for pattern, command in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
-            # A quoted asterisk would not stand for other characters; an empty part needs no quotes.
+            # The shell would take a quoted asterisk as it is; an empty part needs no quotes.
+            # `unzip` itself reads the asterisk of its quoted path.
             parts = "*".join(part and shlex.quote(part) for part in name.split("*"))
             found[name] = command.format(
                 path=shlex.quote(str(home / name)), parts=f"{folder}/{parts}", home=folder
@@ -103,7 +104,8 @@ class MediaFiles:
 
     home: Path
     folders: tuple[str, ...]
-    """Folders inside `home`, in the order in which they are searched."""
+    """Folders inside `home`, in the order in which they are searched. "" is `home` itself: then the
+    folders one level below it are searched too."""
     suffixes: tuple[str, ...] = VIDEO_SUFFIXES
     """Suffixes of such files, the preferred one first. Their case does not matter."""
 
@@ -237,7 +239,7 @@ class Layout(Generic[R]):
     """Returns the row files of a folder; none if they are missing. It takes the folder and, if
     there are several splits, the split."""
     wanted: str = "JSON or Parquet file with questions"
-    """Describes the row files, for the error if there are none."""
+    """What the folder lacks if there are no row files: the error says that it holds no …"""
     splits: Mapping[str, str] = field(default_factory=dict)
     """The splits, if there are several; each with a description of its row files."""
     own: re.Pattern[str] = re.compile("(?!)")
@@ -277,6 +279,7 @@ class Loading(Generic[R]):
     wants_lines: bool = True
     """Whether the videos get their subtitles, if the dataset has any."""
     split: str = ""
+    """Name of the split; "" if the dataset has none."""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     """Videos that have questions but no file, as the dataset names them."""
@@ -344,7 +347,8 @@ class Loading(Generic[R]):
             choices: The choices of the question, in the dataset's order.
             id: The dataset's id of the question; "" if it has none.
             facts: The dataset's own columns.
-            lines: Names of the video's subtitle file; None if it is named like the video.
+            lines: Names of the video's subtitle file; None if it is named like the video, [] if the
+                row says that there is none.
             videos: Where this video may lie, if not where the dataset's others do.
             subtitles: Where its subtitles may lie, if not where the dataset's others do.
             starts_at_s: Second of the subtitle file at which the video starts.

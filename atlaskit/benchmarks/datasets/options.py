@@ -74,7 +74,11 @@ class Options:
 
 
 def read_options(options: Sequence[str]) -> Options:
-    """Return the `Options` of a list. Letters are split off if all options have different ones."""
+    """Return the `Options` of a list.
+
+    Letters are split off if all options have different ones, and one of them is A: other options
+    may begin with a letter that is a word ("I agree").
+    """
     published = tuple(options)
     letters = list[str]()
     texts = list[str]()

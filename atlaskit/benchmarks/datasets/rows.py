@@ -177,7 +177,7 @@ class Row(BaseModel):
     identity: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Sets of fields whose values two rows share only if they are the same question. The first set
     of which a row has all fields counts, such as its id. If there is none, the last set counts. A
-    subclass names at least one set."""
+    subclass that `read_rows` reads names at least one set, or has a `key` of its own."""
 
     @property
     def key(self) -> str:
@@ -254,7 +254,8 @@ def read_rows(
     """Yield each row, validated, with its location for error messages.
 
     The location is the file with the number of the row from 0 ("lvb_val.json, row 3"), or with the
-    number of the line from 1 if the file has a row on each line.
+    number of the line from 1 if the file has a row on each line. Rows of the caller have the number
+    alone ("Row 3").
 
     Files that are not the dataset's are skipped: hidden ones, and those without a row that has the
     fields of a question. A question that several files hold is yielded from the first of them. A

@@ -563,10 +563,11 @@ class _Table:
         forms += [form.replace("\\", "/") for form in forms if "\\" in form]
         for form in forms:
             path = local_path(self._root / form)
+            # `find_inside` joins the folder and this path, which is absolute and so stays as it is.
             found = find_inside(self._root, str(path.absolute()))
             if found is not None:
                 return found
-            if _exists(path) and not self._is_file:
+            if _exists(path) and not self._is_file:  # rows that the caller wrote are trusted
                 return path
             if _exists(path):
                 raise row.fault(

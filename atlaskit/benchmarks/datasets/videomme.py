@@ -33,6 +33,7 @@ class VideoMMERow(LetteredRow):
     identity = (("question_id",), ("videoID", "question"))
 
     video_id: str = ""
+    """The dataset's number of the video. Its file is named by `videoID`."""
     duration: str = ""
     domain: str = ""
     sub_category: str = ""
@@ -92,7 +93,7 @@ GROUP_TYPES = {"相关性": "relevance", "逻辑链": "logic"}
 OF_GROUP = ("group_type", "group_structure", "level", "second_head", "third_head")
 """Columns that describe a group of questions. Some rows of a group leave them empty."""
 NUMBER = re.compile(r".*\D(\d{1,9})", re.DOTALL | re.ASCII)
-"""An id that ends with a number."""
+"""An id that ends with a number after other characters, such as "001-2"."""
 
 
 class VideoMMEv2Row(LetteredRow):
@@ -144,9 +145,10 @@ def videomme_v2(
 
     Four questions about one video are a group, which the metric scores together. The facts of a
     case are `group` (the video's id), `place` (1 to 4 in the group), `group_type` ("relevance" or
-    "logic"), `group_structure`, `level`, `second_head`, `third_head` and `subtitles`. If only one
-    row of a group has a value, the value counts for all four. The category is `second_head`. Videos
-    without a file are listed in `missing` and reported in a warning.
+    "logic"), `group_structure` (the steps of an argument, such as "[1,[2,3],4]", for "logic"),
+    `level`, `second_head`, `third_head` and `subtitles`. If only one row of a group has a value,
+    the value counts for all four. The category is `second_head`. Videos without a file are listed
+    in `missing` and reported in a warning.
 
     Args:
         root: Folder with `test.parquet` (or rows as JSON or JSON Lines), the videos in `data/`,
@@ -213,6 +215,6 @@ def _places(rows: Sequence[VideoMMEv2Row]) -> list[int]:
 
 
 def _last_number(question_id: str) -> int:
-    """Return the number at the end of an id; 0 without one."""
+    """Return the number at the end of an id; 0 for an id that `NUMBER` does not match."""
     match = NUMBER.fullmatch(question_id)
     return 0 if match is None else int(match[1])

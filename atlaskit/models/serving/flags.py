@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from atlaskit.errors import InputError, check_whole
@@ -85,6 +86,12 @@ class ServerFlags:
             return False
         return self.data_parallel != 1 or plan.memory_nodes() == 1
 
+    @property
+    def is_fp8(self) -> bool:
+        """Whether vLLM stores the weights in FP8; a cache in FP8 alone does not count."""
+        pairs = pairwise(self.arguments)
+        return ("--quantization", "fp8") in pairs or "--quantization=fp8" in self.arguments
+
     def most_sequences(self, model: str, build: Build, in_flight: int) -> int:
         """Return how many requests the server may run at once.
 
@@ -99,7 +106,7 @@ class ServerFlags:
             most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
         else:
             memory = self.tensor_parallel * (USED * plan.gpu_gib() * 2**30 - OVERHEAD)
-            share = 0.5 if "fp8" in self.arguments else 1.0  # fp8 takes half of the files' bytes
+            share = 0.5 if self.is_fp8 else 1.0  # FP8 takes half of the bytes of the files
             most = sequences(model, memory, weights=share)
         return min(in_flight, most or in_flight)
 

@@ -61,12 +61,15 @@ def gpus() -> int:
 
 
 def gpu_gib() -> float:
-    """Return the memory of the smallest NVIDIA GPU in GiB; 0 if there is none."""
+    """Return the memory of the smallest NVIDIA GPU in GiB.
+
+    It is 0 if there is no GPU, or one that shares the machine's memory.
+    """
     return min(_gpus_mib(), default=0) / 1024
 
 
 def _gpus_mib() -> list[int]:
-    """Return the memory of each GPU that NVIDIA's driver lists, in MiB."""
+    """Return the MiB of each GPU that NVIDIA's driver lists; 0 for one without its own memory."""
     query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         listing = subprocess.run(query, capture_output=True, text=True, timeout=30)
@@ -178,6 +181,7 @@ PUBLISHED = Path(__file__).with_name("published.json")
 """The models of the docs' table, smallest first: parameters of the published weights (from Qwen3.5
 on without the layers that predict further tokens), and the sizes in their `config.json`."""
 CARDS_GB = (12, 24, 48, 80, 141)
+"""Memory of the cards of the docs' table. In all names with `gb` here, a GB counts 2^30 bytes."""
 USED = 0.9
 """The share of a card that vLLM takes."""
 OVERHEAD = 3 * 2**30
@@ -238,14 +242,14 @@ class Plan:
         return (*length, "--quantization", "fp8") if self.is_fp8 else length
 
     def __str__(self) -> str:
-        gb = 2**30
+        gib = 2**30
         form = " in FP8" if self.is_fp8 else ""
         plural = "s" if self.conversations > 1 else ""
         return (
-            f"{self.model} on {self.gb:g} GB: weights {self.weights / gb:.1f} GB{form}; "
+            f"{self.model} on {self.gb:g} GB: weights {self.weights / gib:.1f} GB{form}; "
             f"{self.conversations} conversation{plural} at once of {self.context:,} tokens ("
             f"{MOST_IMAGES} images at K = {self.k}, {self.cell} px a cell), "
-            f"{self.per_conversation / gb:.1f} GB each.\n"
+            f"{self.per_conversation / gib:.1f} GB each.\n"
             f'atlaskit serve {self.model} --vllm="{" ".join(self.arguments)}"   # and k={self.k}, '
             f"cell={self.cell}"
         )
@@ -269,6 +273,7 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
         )
     preset = preset_named(model)
     sizes = sizes_of(resolve_model(model))
+    # A model with a preset of its own is used with the grid of the preset.
     grids = GRIDS if preset == Preset() else ((preset.k, preset.cell),)
     for k, cell in grids:
         candidate = _plan_of_grid(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
@@ -344,7 +349,7 @@ def _plan_of_grid(
 def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
     """Return for how many conversations at once there is memory for the linear-attention states.
 
-    vLLM 0.33 fails after minutes of loading if it may run more conversations than that. The result
+    By reports, vLLM 0.33 fails after minutes of loading if it may run more than that. The result
     is None for a model without such states, or one whose configuration is not known.
 
     Args:
@@ -411,7 +416,7 @@ def sizes_of(model: str) -> Sizes:
         layers = text["num_hidden_layers"]
         heads = text["num_attention_heads"]
         head_size = text.get("head_dim") or text["hidden_size"] // heads
-        interval = 1
+        interval = 1  # one in so many layers has full attention
         if "linear_num_value_heads" in text:
             interval = text.get("full_attention_interval", 4)
         kinds = text.get("layer_types") or ["linear_attention"] * (layers - layers // interval)

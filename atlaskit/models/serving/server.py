@@ -60,7 +60,7 @@ class Server:
 
     A `with` block starts the server, returns its client, a `VLM`, and stops the server at its end.
     After `start()` the server runs until `stop()`, even if a `with` block uses it in between. It
-    also stops when this process ends, however it ends.
+    also stops when this process ends, however it ends, unless it `keeps` running for others.
 
     A server is a `Model` too. It starts at its first call, so never if all replies are cached.
 

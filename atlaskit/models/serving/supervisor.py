@@ -93,7 +93,7 @@ class Watched:
         A server that does not answer for that long hangs, and counts as idle.
         """
         now_s = time.monotonic()
-        if now_s - self._read_s > self.idle_s / 100:
+        if now_s - self._read_s > self.idle_s / 100:  # often enough, at little cost
             self._read_s = now_s
             open_requests, finished = requests_of(self.url)
             has_answered = finished >= 0

@@ -507,7 +507,7 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
             raise InputError("a segment is no object.")
         start_s = segment.get("start") or 0.0
         end_s = segment.get("end")
-        if end_s is None:
+        if end_s is None:  # in later versions, such a segment marks a moment
             end_s = duration_s if is_old and duration_s is not None else start_s
         tags = segment.get("tags")
         if not isinstance(tags, dict):

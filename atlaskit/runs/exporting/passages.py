@@ -165,7 +165,7 @@ class Passage:
         return ": ".join(filter(None, (self.label, self.text)))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that differ from their defaults, as values that JSON can hold."""
+        """Return times, text and kind, and all other fields that differ from their defaults."""
         row = {"start_s": self.start_s, "end_s": self.end_s, "text": self.text, "kind": self.kind}
         for each in fields(self):
             value = getattr(self, each.name)

@@ -45,7 +45,8 @@ JITTER = 0.98
 TICK_TOLERANCE = 0.05
 """Share of a tick by which a frame may come late: times in files are rounded."""
 _TIMECODE = re.compile(
-    r"(?P<hours>\d{1,3})[:;](?P<minutes>\d\d)[:;](?P<seconds>\d\d)(?P<sign>[:;.,])(?P<frame>\d{1,4})",
+    r"(?P<hours>\d{1,3})[:;](?P<minutes>\d\d)[:;](?P<seconds>\d\d)"
+    r"(?P<sign>[:;.,])(?P<frame>\d{1,4})",
     re.ASCII,
 )
 
@@ -53,8 +54,8 @@ _TIMECODE = re.compile(
 def rate_of(fps: float) -> Fraction:
     """Return the exact rate of a timecode for frames per second: 30000/1001 for 29.97.
 
-    Timecode cannot count at a rate such as 12.5. It becomes the first of RATES that is a multiple
-    of it, or else the next faster one.
+    Timecode can count at any whole rate, but not at a rate such as 12.5. That becomes the first of
+    RATES that is a multiple of it, or else the next faster one.
     """
     nearest = min(RATES, key=lambda rate: abs(float(rate) - fps))
     if abs(float(nearest) - fps) <= NEAR * fps:

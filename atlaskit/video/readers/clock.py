@@ -62,7 +62,7 @@ class SoundClock:
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        self._at_s = Fraction(0)
+        self._at_s = Fraction(0)  # when the last packet starts
 
     def add(self, at_s: Fraction, length_s: Fraction, video_packets: int) -> None:
         """Add the next packet, which starts at `at_s`, after `video_packets` video packets."""
@@ -150,6 +150,7 @@ def _end_of_part(
     for run in runs:
         # A run after the last picture has `count` as its middle, and belongs to the last part.
         is_of_part = first <= run.middle < after + is_last
+        # A run that goes on far into the next part does not say where this one ends.
         if is_of_part and (is_last or run.last <= after + INTERLEAVING):
             longest = max(longest, run.end_s + shift_s)
     if is_last or longest - video_end > UNEVEN_S:

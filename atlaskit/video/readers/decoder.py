@@ -50,7 +50,8 @@ class Decoder:
     paused the decoder, `start` it again for the frames that follow.
 
     Attributes:
-        position: The last packet that was decoded; None if the decoder cannot be started again.
+        position: The last packet that was decoded; None before the first one, and once the decoder
+            cannot be started again.
         last_tick: The latest tick that was requested.
     """
 

@@ -296,7 +296,9 @@ class Holes:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._end = -1  # where the last packet ends
+        # Where the last packet ends, less BLOCK_HEADER: FFmpeg gives as its position that of its
+        # block. -1 before the first packet.
+        self._end = -1
         self._block = -1  # where the block of the last packet begins
 
     def is_before(self, packet: Packet[Any]) -> bool:

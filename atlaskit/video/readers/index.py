@@ -62,7 +62,8 @@ Positive = Annotated[int, Field(ge=1)]
 class Description(BaseModel):
     """The facts about a stream in its index, as `PacketSource` has them.
 
-    The tick, the start and both ends are fractions of a second: a numerator and a denominator.
+    The tick, the start and both ends are fractions of a second: a numerator and a denominator. But
+    both ends are times of the container here, and do not count from the first frame.
     """
 
     model_config = ConfigDict(
@@ -83,7 +84,8 @@ class Description(BaseModel):
     readable_end: tuple[int, Positive]
     codecs: Annotated[list[Codec], Field(min_length=1)]
     joints: list[tuple[int, int]]
-    """For each further part of the file: its first byte, and the microseconds added from there."""
+    """For each further part of the file: its first byte, or -1 if that is unknown, and the
+    microseconds added from there."""
 
 
 class MadeIndex(NamedTuple):

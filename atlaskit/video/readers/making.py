@@ -104,6 +104,7 @@ def make_index(
     try:
         with IndexWriter(target) as writer, path.open("rb") as file:
             packets = _Packets(container, stream, file, writer)
+            # Each byte counts twice: when it is read, and when it is decoded.
             with progress_bar(total=2 * size, unit="B", unit_scale=True, desc=label) as bar:
                 packets.read(bar)
                 pictures = _decoded_pictures(packets, bar)
@@ -115,6 +116,7 @@ def make_index(
                 )
             writer.finish(*packets.result(pictures))
     except DECODE_ERRORS as error:
+        # Some errors of FFmpeg are OSErrors too. Any other OSError comes from writing the index.
         if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
             raise VideoError(
                 f"{path} cannot be read ({reason(error)}): copy or download it again."
@@ -172,10 +174,10 @@ class _Packets:
         self._times = array("q")
         self._durations = array("q")
         self._sounds = dict[int, SoundClock]()
-        self._offsets = array("q")
+        self._offsets = array("q")  # where the bytes of each packet are in `_source`
         self.sizes = array("i")
         self.flags = array("i")
-        self._positions = array("q")
+        self._positions = array("q")  # where each packet begins in the video file; -1 if unknown
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -444,6 +446,7 @@ class _Packets:
         last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
         last_begin = int(shown["pts"].max()) * self.tick
+        # The header ends the track after its last picture has begun, but much before its end.
         if (
             declared is not None
             and not joints

@@ -136,8 +136,8 @@ class PyAVReader:
         self.start_s = min(self.origin_s, float(self._source.start))
         self.joints = self._source.joints
         self.frames_decoded = 0
-        self._last_tick: int | None = None
-        self._paused: Decoder | None = None
+        self._last_tick: int | None = None  # the latest tick of the last request
+        self._paused: Decoder | None = None  # a decoder that may continue for the next request
         self._open()
 
     def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
@@ -380,6 +380,7 @@ class PyAVReader:
         return None
 
     def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:
+        """Return the error of the frame at a time; None stands for a time after the file's end."""
         failure = failure or DecodeError(f"the file ends after {self.readable_s:.3f} s")
         message = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure})."
         return FrameError(message, is_lasting=failure.is_lasting)

@@ -90,6 +90,7 @@ class StepPlan:
         """Drop all packets before a keyframe from which every requested frame can be decoded."""
         self._held.clear()
         self.take_chunk()
+        # A decoder that continues from before the keyframe goes on with the keyframe.
         if self._after and (self._after.pts or 0) < keyframe_pts:
             self._after = None
 
@@ -370,6 +371,7 @@ class PacketSource(ABC):
         """
         if tick - pts < 1.5 * self.frame_ticks:
             return False
+        # All ticks that this frame is shown at lie before the next frame: one answer is for all.
         if pts not in self._lost_after:
             self._lost_after[pts] = self.has_gap(pts, tick)
         return self._lost_after[pts]

@@ -102,6 +102,7 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     if len(times) < len(shown):
         raise Distrust("does not give the time of each picture")
     gaps_s = np.diff(sorted(times)) * float(tick_length(stream))
+    # In VP8, VP9 and AV1, a picture that is not shown may share the time of one that is.
     if gaps_s.min(initial=NEXT_S) < NEXT_S and codec.name not in ("vp8", "vp9", "av1"):
         raise Distrust("gives one time to several pictures")
     # Pictures that may refer to later ones are rarely stored in order of time, and keyframes are
@@ -341,6 +342,7 @@ class TrustedSource(PacketSource):
 
     def has_gap(self, pts: int, tick: int) -> bool:
         """Return whether packets are lost between the frame shown at `pts` and a later tick."""
+        # An MP4 lists its packets, and a live recording has been read to its end (`check_clock`).
         if self.kind != "matroska":
             return False
         self._seek(pts)

@@ -1,7 +1,8 @@
 """Subtitles: lines of text with a start and an end, from files and from tracks inside video files.
 
 To add a file format, write a function from text to `SourceLine`s in `rows` or `documents`, and
-register it in `files`. To add a codec of an embedded track, register it in `tracks`.
+register it in `FORMATS` of `files`. To add a codec of an embedded track, register it in
+`TEXT_CODECS` of `atlaskit.video.tracks`.
 """
 
 from atlaskit.video.subtitles.embedded import read_embedded, subtitle_tracks

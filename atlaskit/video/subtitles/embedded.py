@@ -211,6 +211,6 @@ def _decoded(rows: Sequence[tuple[float, float | None, bytes]], is_ass: bool) ->
         else:
             text = plain_text(text)
         lines.append(SourceLine(start_s, end_s, text))
-    if is_ass:
+    if is_ass:  # a text that is drawn in several layers at once is one line
         return list(dict.fromkeys(lines))
     return lines

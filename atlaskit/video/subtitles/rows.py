@@ -350,6 +350,7 @@ def _microdvd(text: str, fps: float) -> list[SourceLine]:
         if match is None:
             continue
         start, end, words = match.groups()
+        # The text of the first row may be the frame rate; 0 gives none.
         if number == 0 and re.fullmatch(r"\d{1,3}(?:[.,]\d{1,6})?", words.strip(), re.ASCII):
             fps = float(words.replace(",", ".")) or fps
             continue

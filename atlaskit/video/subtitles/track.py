@@ -208,7 +208,10 @@ class SourceLine(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Lines on the time axis of a video, and the faulty ones among all lines of the source."""
+    """Lines on the time axis of a video, and the faulty ones among all lines of the source.
+
+    `lines` and `untimed` have the times of the video, the others those of the source.
+    """
 
     lines: tuple[Line, ...]
     """The lines to show, cut to the video."""

@@ -175,7 +175,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         legend = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
-        form = "h:min:s" if duration_s > 3600 else "min:s"
+        form = "h:min:s" if duration_s >= 3600 else "min:s"
         filled = "" if is_by_visit else " · filled: evidence was added"
         ax.set_xlabel(f"time in the video ({form}){filled}{legend}")
         set_title(ax, _title(result))

@@ -13,18 +13,15 @@ from support.searches import of_category, search, text_of
 from support.stand_ins import HOSTILE, Flat
 
 from atlaskit.agents.scouts import (
-    ENOUGH_WORDS,
     LEAST,
     LONGEST_QUOTE,
     LONGEST_REASON,
     MOST_TOLD,
-    STANDS_OUT,
     Hint,
     Hints,
     Sight,
     Survey,
     checked,
-    relevance,
     resolve_scouts,
     words,
 )
@@ -33,7 +30,6 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.names import preset_named
-from atlaskit.runs.events import HintRecord
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 from atlasworld import Oracle, World
@@ -50,10 +46,6 @@ def sight(*lines: Said, about: str = "red", task: str = "", subtitles: bool = Tr
     video.duration_s = 64.0
     video.subtitles = Subtitles(tuple(Line(*line) for line in lines))
     return Sight(video, Question(about, kind="open"), task, Cache(None), subtitles)
-
-
-def scores(found: Hints) -> dict[int, float]:
-    return {cell: hint.score for cell, hint in found.by_cell.items()}
 
 
 @pytest.mark.parametrize(
@@ -102,49 +94,11 @@ def test_the_best_hint_of_a_cell_counts() -> None:
     assert [hint.cell for hint in many.hints_for("", ROOT, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
 
 
-def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
-    looks = []
-
-    def mine(sight: Sight, grid: Grid) -> Hints:
-        looks.append((sight.search_task, grid))
-        return Hints({2: Hint(0.8, "here"), 3: Hint(0.1, "hardly")})
-
-    survey = Survey({"mine": mine}, True, lambda task: sight(task=task))
-    for _ in range(2):
-        told = survey.hints_for("Find it.", ROOT, range(16))
-        assert told == (HintRecord(cell=2, score=0.8, reason="here"),)
-        assert survey.hints_for("Find it.", ROOT, (1, 3)) == ()
-        assert [survey.prior("Find it.", ROOT.expand(cell)) for cell in (1, 2, 3)] == [0.0, 0.8, 0.0]
-        assert survey.prior("Find it.", ROOT.expand(7).expand(2)) == 0.8
-    assert looks == [("Find it.", ROOT), ("Find it.", ROOT.expand(7))]
-    silent = Survey({"mine": mine}, False, lambda task: sight(task=task))
-    assert silent.hints_for("Find it.", ROOT, range(16)) == () and silent.prior("Find it.", ROOT.expand(2)) == 0.8
-
-
-def test_the_relevance_of_a_line_is_its_bm25_as_a_share_of_rare_words() -> None:
-    """A rare word in a line of average length scores one share; "now" is in both lines.
-
-    idf(red) = ln(1 + 1.5 / 1.5) = 0.693, idf(now) = ln(1 + 0.5 / 2.5) = 0.182.
-    """
-    assert relevance(sight(RED, BLUE)) == [1 / ENOUGH_WORDS, 0.0]
-    usual = 0.18232 / 0.69315 / ENOUGH_WORDS
-    assert relevance(sight(RED, BLUE, about="now")) == pytest.approx([usual, usual], abs=1e-4)
-    hints = words(sight(RED, BLUE, about="now"), ROOT)
-    assert scores(hints) == pytest.approx({5: usual / STANDS_OUT, 10: usual / STANDS_OUT}, abs=1e-3)
-
-
 def test_a_cell_counts_by_its_best_line_above_the_usual() -> None:
     found = words(sight(RED, BLUE, (50.0, 51.0, "nothing")), ROOT)
-    assert scores(found) == {5: 1.0} and found.by_cell[5].reason == 'said there: "red goal now"'
+    assert found.by_cell == {5: Hint(1.0, 'said there: "red goal now"')}
     everywhere = [(4.0 * cell + 1, 4.0 * cell + 3, "the red goal") for cell in range(16)]
     assert words(sight(*everywhere), ROOT) == Hints(), "what is said everywhere names no cell"
-
-
-def test_a_line_belongs_to_the_cell_of_its_middle_at_every_depth() -> None:
-    seen = sight((15.0, 19.0, "red"), BLUE)
-    assert list(scores(words(seen, ROOT))) == [4]
-    assert list(scores(words(seen, ROOT.expand(4)))) == [4], "17 s begins the second quarter of 16 to 20 s"
-    assert words(seen, ROOT.expand(3)) == Hints()
 
 
 def test_without_subtitles_there_are_no_hints() -> None:

@@ -15,7 +15,6 @@ import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError
 from atlaskit.models.names import preset_for
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, json_schema
 from atlaskit.video.opening import open_video
@@ -91,11 +90,6 @@ def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
     by_step = {step: [content(each) for each in requests if each.step == step] for step in REQUESTS}
     assert sum(map(len, by_step.values())) == len(requests) > 150
     assert {step: digest("\n".join(each).encode())[:16] for step, each in by_step.items()} == REQUESTS
-
-
-def test_nano_knows_no_cells_one_by_one(taught: World) -> None:
-    with pytest.raises(InputError, match="nano was taught"):
-        ask(taught.drawn, taught.questions[0], vlm=named_nano(Babbler()), cells="full", cache=Cache(None))
 
 
 ONE = ak.Question("When?", kind="when")

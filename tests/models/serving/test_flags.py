@@ -51,15 +51,10 @@ def test_the_command_line() -> None:
     assert command[:3] == ["python", "-m", "vllm.entrypoints.openai.api_server"]
     assert command[-2:] == ["--max-model-len", "32768"], "vLLM takes the last of two values: the user's"
     gpu = flags_of("name", "serve-gpu", flags)
-    assert (gpu["--model"], gpu["--served-model-name"], gpu["--port"]) == ("name", "name", "8123")
-    assert (gpu["--host"], gpu["--seed"]) == ("127.0.0.1", "0")
+    assert (gpu["--served-model-name"], gpu["--host"], gpu["--port"]) == ("name", "127.0.0.1", "8123")
     assert (gpu["--tensor-parallel-size"], gpu["--data-parallel-size"]) == ("2", "4")
     assert json.loads(gpu["--limit-mm-per-prompt"]) == {"image": MOST_IMAGES, "video": 0}
-    assert (gpu["--max-num-seqs"], gpu["--mm-encoder-tp-mode"]) == ("16", "data")
-    assert json.loads(gpu["--structured-outputs-config"])["disable_any_whitespace"] is True
-    assert {"--enable-prefix-caching", "--enable-prompt-tokens-details"} <= gpu.keys()
-    assert not {"--enforce-eager", "--dtype"} & gpu.keys()
-    assert "--enforce-eager" in flags_of("name", "serve-cpu")
+    assert "--enforce-eager" in flags_of("name", "serve-cpu") and "--enforce-eager" not in gpu
     assert "--no-enable-prefix-caching" in flags_of("tiny-whisper@0a", "serve-gpu"), "it has an encoder"
 
 
@@ -68,20 +63,16 @@ def test_the_command_line() -> None:
     [
         ("Qwen/Qwen3-VL-8B-Instruct", None, "sse2 avx2", "float32"),
         ("Qwen/Qwen3-VL-8B-Instruct", None, "avx2 avx512f avx512bw", "bfloat16"),
-        ("Qwen/Qwen3-VL-8B-Instruct", None, "asimd bf16", "bfloat16"),
-        ("Qwen/Qwen3-VL-8B-Instruct", None, None, "bfloat16"),
-        ("Qwen/Qwen3.5-35B-A3B", None, "sse2 avx2", "bfloat16"),
         ("adapted", {"model_type": "qwen3_5_moe"}, "sse2 avx2", "bfloat16"),
         ("adapted", {"text_config": {"layer_types": ["full_attention"]}}, "sse2 avx2", "float32"),
     ],
 )
 def test_the_dtype_is_the_fastest_of_the_processor_that_the_model_can_take(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: Any, cpu: str | None, dtype: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: Any, cpu: str, dtype: str
 ) -> None:
     """vLLM's engine dies at the first request otherwise ("CPU GDN attention requires BF16")."""
     cpuinfo = tmp_path / "cpuinfo"
-    if cpu is not None:
-        cpuinfo.write_text(f"flags\t\t: fpu {cpu}\n")
+    cpuinfo.write_text(f"flags\t\t: fpu {cpu}\n")
     fast = plan.fast_dtype(cpuinfo)
     monkeypatch.setattr(plan, "fast_dtype", lambda: fast)
     name = folder_of(tmp_path / name, config) if config else name
@@ -105,7 +96,6 @@ def test_the_number_of_copies_follows_from_the_model_and_the_machine(monkeypatch
     ("name", "kind", "template", "family"),
     [
         ("adapted", "qwen3_5_moe", "", "Qwen3.5 and later"),
-        ("adapted", "qwen3_vl", "", "Qwen3-VL"),
         ("adapted", "qwen3_vl", "<think>\n", "Qwen3-VL Thinking"),
         ("qwen3.5-ours", "qwen3_vl", "", "Qwen3.5 and later"),
         ("adapted", "something_new", "", "other"),
@@ -124,42 +114,27 @@ def test_engines_on_a_cpu_share_cores_and_memory(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(plan, "cores", lambda: 8)
     monkeypatch.setattr(plan, "_memory_gib", lambda: 24)
     monkeypatch.setattr(plan, "memory_nodes", lambda: 2)
-    four = ServerFlags(data_parallel=4)
 
-    def variables(build: Build, flags: ServerFlags) -> dict[str, str]:
-        return dict(environment(build, "env/bin/python", preset_named("m"), flags))
+    def variables(copies: int) -> dict[str, str]:
+        flags = ServerFlags(data_parallel=copies)
+        return dict(environment("serve-cpu", "env/bin/python", preset_named("m"), flags))
 
-    several = flags_of("m", "serve-cpu", four)
-    assert (several["--data-parallel-size"], several["--distributed-executor-backend"]) == ("4", "uni")
-    assert "--distributed-executor-backend" not in flags_of("m", "serve-cpu")
-    shared = variables("serve-cpu", four)
-    assert (shared["OMP_NUM_THREADS"], shared["VLLM_CPU_KVCACHE_SPACE"]) == ("2", "1")
-    assert shared["VLLM_ENABLE_V1_MULTIPROCESSING"] == "0"
-    alone = variables("serve-cpu", ServerFlags())
-    assert "OMP_NUM_THREADS" not in alone and alone["VLLM_CPU_KVCACHE_SPACE"] == "4"
-    assert "OMP_NUM_THREADS" not in variables("serve-gpu", four)
+    assert (variables(4)["OMP_NUM_THREADS"], variables(4)["VLLM_CPU_KVCACHE_SPACE"]) == ("2", "1")
+    assert "OMP_NUM_THREADS" not in variables(1) and variables(1)["VLLM_CPU_KVCACHE_SPACE"] == "4"
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert variables("serve-cpu", four)["OMP_NUM_THREADS"] == "3", "the user's own"
+    assert variables(4)["OMP_NUM_THREADS"] == "3", "the user's own"
 
 
-@pytest.mark.parametrize(
-    ("usable", "quota", "cores"),
-    [
-        ({0, 1}, None, 2),
-        ({0, 1, 2, 3}, "max 100000", 2),
-        ({0, 1, 2, 3}, "50000 100000", 1),
-    ],
-)
+@pytest.mark.parametrize(("quota", "cores"), [("max 100000", 2), ("50000 100000", 1)])
 def test_hyper_threads_count_once_and_a_quota_is_obeyed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usable: set[int], quota: str | None, cores: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, cores: int
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: usable, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3}, raising=False)
     records = [f"processor\t: {n}\nphysical id\t: 0\ncore id\t\t: {n % 2}\nflags\t\t: sse2" for n in range(4)]
     (tmp_path / "cpuinfo").write_text("\n\n".join(records))
-    if quota is not None:
-        (tmp_path / "cpu.max").write_text(f"{quota}\n")
+    (tmp_path / "cpu.max").write_text(f"{quota}\n")
     assert plan.cores(tmp_path / "cpuinfo", tmp_path / "cpu.max") == cores
-    assert plan.cores(tmp_path / "none", tmp_path / "none") == len(usable), "a system that does not tell"
+    assert plan.cores(tmp_path / "none", tmp_path / "none") == 4, "a system that does not tell"
 
 
 @pytest.mark.parametrize(
@@ -212,9 +187,6 @@ REASONS = {
     "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
     "  Value error, max_model_len (99999999) is too large. [type=value_error, input_value=1]\n"
     "    For further information visit https://errors.pydantic.dev": "max_model_len (99999999) is too large",
-    "(APIServer pid=1) ERROR 11-21 16:25:44 [registry.py:1120] ModuleNotFoundError: No module named 'torchvision'\n"
-    "  Value error, Model architectures ['X'] failed to be inspected. Please check the logs. [type=value_error]\n"
-    "": "No module named 'torchvision'",
     "(EngineCore pid=3) ERROR 11-21 16:28:02 [core.py:1510] ValueError: the cache is too small.\n"
     "(EngineCore pid=5) ERROR 11-26 19:44:49 [core.py:1512] RuntimeError: Worker failed with error 'the cache is too "
     "small.', please check the stack trace above for the root cause\n"
@@ -229,21 +201,14 @@ def test_the_reason_of_a_failure_is_the_most_specific_error(log: str) -> None:
 
 
 def test_the_plan_of_a_folder_goes_by_the_size_of_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = dict(published()["Qwen/Qwen3-VL-2B-Instruct"])
-    folder = folder_of(tmp_path / "Qwen3-VL-of-mine", config)
+    folder = folder_of(tmp_path / "Qwen3-VL-of-mine", dict(published()["Qwen/Qwen3-VL-2B-Instruct"]))
     with pytest.raises(InputError, match="no weights"):
         sizes_of(folder)
-    weights = Path(folder, "model-0.safetensors")
-    for file, size in {weights: 3_000_000, Path(folder, "model-1.safetensors"): 1_000_000}.items():
-        file.write_bytes(bytes(size))
+    for number in range(2):
+        Path(folder, f"model-{number}.safetensors").write_bytes(bytes(2_000_000))
     assert sizes_of(folder).weights == 4_000_000
     assert main(["serve", folder, "--plan", "24"]) == 0
     assert "--max-model-len 74752" in capsys.readouterr().out, "and nothing is started"
-    Path(folder, "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "fp8"}}))
-    with weights.open("r+b") as file:
-        file.truncate(9 * 2**30)  # leaves room for one conversation only if it is halved
-    with pytest.raises(InputError, match=r"its weights alone are 9.0 GB\."):
-        plan.plan(folder, 12, sheet_size)
     Path(folder, "config.json").write_text("{}")
     assert main(["serve", folder, "--plan", "24"]) == 2
     assert "lacks" in capsys.readouterr().err

@@ -89,16 +89,10 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("fault", "reason"), [("missing", "engine==1.0"), ("changed", "HASHES|sha256")])
-def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(
-    index: Path, tmp_path: Path, fault: str, reason: str
-) -> None:
-    """A package that is not there, or that was changed on its way."""
-    if fault == "missing":
-        (index / "engine" / "engine-1.0-py3-none-any.whl").unlink()
-    else:
-        wheel(index, "engine", "1.0", "print('not what was tested')")
-    with pytest.raises(ServerError, match=f"vLLM cannot be installed into .*({reason})") as caught:
+def test_a_package_that_was_changed_on_its_way_is_not_installed(index: Path, tmp_path: Path) -> None:
+    """It is one sentence, with the way round."""
+    wheel(index, "engine", "1.0", "print('not what was tested')")
+    with pytest.raises(ServerError, match="vLLM cannot be installed into .*(HASHES|sha256)") as caught:
         install.interpreter("serve-gpu", tmp_path / "venv")
     assert "\n" not in str(caught.value) and str(tmp_path / "venv" / "install.log") in str(caught.value)
     assert str(caught.value).endswith("-m pip install vllm`, is used as it is.")

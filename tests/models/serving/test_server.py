@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -106,18 +105,6 @@ def test_a_start_that_fails_is_one_sentence_and_leaves_only_its_log(
     wait_until_gone(model)
 
 
-@pytest.mark.long
-def test_a_dead_server_is_noticed_and_started_again(tmp_path: Path, stub: Path) -> None:
-    model = model_folder(tmp_path, "mortal")
-    server = serve(model, python=stub)
-    first = server.start()
-    with pytest.raises(ServerError, match="has died: it was killed"):
-        server.wait()
-    wait_until_gone(model)
-    assert server.start() is not first
-    server.stop()
-
-
 def test_running_a_line_twice_starts_one_server(tmp_path: Path, stub: Path) -> None:
     """As in a notebook cell. The server can be stopped although the first object is gone."""
     model = model_folder(tmp_path)
@@ -132,16 +119,6 @@ def test_running_a_line_twice_starts_one_server(tmp_path: Path, stub: Path) -> N
     (model / "model.safetensors").write_bytes(b"trained")
     with serve(model, python=stub) as trained:
         assert trained.name != first.name
-
-
-def test_a_stop_cancels_a_start(tmp_path: Path, stub: Path) -> None:
-    server = serve(model_folder(tmp_path, "slow"), python=stub)
-    with ThreadPoolExecutor(1) as pool:
-        starting = pool.submit(server.start)
-        wait_until(lambda: server.is_ours)
-        server.stop()
-        with pytest.raises(ServerError, match="was stopped"):
-            starting.result(30)
 
 
 def test_the_clock_of_runs_stands_still_while_a_server_starts(
@@ -161,9 +138,6 @@ def test_the_clock_of_runs_stands_still_while_a_server_starts(
     monkeypatch.setattr("atlaskit.models.serving.process.served_models", listed)
     with serve(model_folder(tmp_path)):
         assert seen["installing"] == seen["starting"] and not protocol.is_stopped()
-    with pytest.raises(ServerError), serve(model_folder(tmp_path, "broken"), python=stub):
-        pass
-    assert not protocol.is_stopped()
 
 
 def test_files_in_the_working_directory_do_not_hide_libraries(

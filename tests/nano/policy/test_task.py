@@ -16,7 +16,6 @@ from nano.policy import learn, summary
 from nano.policy.query import Floats, Query
 from nano.policy.recipe import CHOSEN_BY, FIRST_WORLD, Recipe
 from nano.policy.task import CLOSE_LOOKS, SIZE, PolicyEnv
-from nano.policy.trials import play
 from nano.teacher.labels import VALUES, content_at, encode
 
 
@@ -95,15 +94,6 @@ def test_the_policy_may_choose_legal_actions_but_no_close_looks() -> None:
         assert {KINDS[env.decode(n)["kind"]] for n in allowed - chosen} == set(CLOSE_LOOKS)
         *_, info = env.step(int(rng.choice(sorted(chosen))))
         assert info["illegal"] == ""
-
-
-def test_episodes_played_together_are_those_played_alone() -> None:
-    def first(seen: Floats, masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return np.array([int(np.flatnonzero(mask)[len(mask) % 7]) for mask in masks])
-
-    together = play(make, SEEDS[:6], first)
-    assert together == [play(make, [seed], first)[0] for seed in SEEDS[:6]]
-    assert all(row["steps"] == len(row["actions"].split("; ")) for row in together)
 
 
 def test_worlds_of_training_trials_and_tests_are_apart() -> None:

@@ -11,7 +11,6 @@ from runs.made_passages import LONG_WORDS, VARIABLE, of_rate
 from atlaskit.errors import InputError
 from atlaskit.runs.exporting.formats import FORMATS, read, write
 from atlaskit.runs.exporting.passages import Passage, question_of
-from atlaskit.video.subtitles import read_subtitles
 
 FOUND = [
     Passage(3.2, 4.8, LONG_WORDS, "evidence", label="A", confidence=0.9, question="When, then?", video="film.mp4"),
@@ -55,19 +54,6 @@ def test_pympi_reads_elan_documents(tmp_path: Path) -> None:
     tiers = [document.get_annotation_data_for_tier(name) for name in ("evidence", "evidence 2")]
     assert sorted(map(tuple, tiers)) == [((3000, 4000, "beside A"),), ((3200, 4800, LONG_WORDS),)]
     assert document.media_descriptors[0]["RELATIVE_MEDIA_URL"] == "./film.mp4"
-    document.add_tier("fox")
-    document.add_annotation("fox", 1000, 2500, "walks, \u00fc")
-    document.to_file(str(path))
-    found = {(each.kind, each.label, each.text, each.confidence) for each in read(path)}
-    known = {(each.kind, each.label, each.text, each.confidence) for each in overlapping}
-    assert found == known | {("note", "fox", "walks, \u00fc", None)}
-
-
-def test_subtitle_readers_read_webvtt(tmp_path: Path) -> None:
-    write(FOUND, tmp_path / "found.vtt")
-    lines = read_subtitles(tmp_path / "found.vtt").lines
-    assert [(line.start_s, line.end_s) for line in lines] == [(3.2, 4.8), (61.0, 63.5), (600.0, 601.0)]
-    assert lines[1].text == "goal: two lines"
 
 
 BORIS = (
@@ -75,7 +61,6 @@ BORIS = (
     "o,9,25,a,fox,START,1.000,n.mp4,first\no,9,25,b,fox,START,2.000,n.mp4,\no,9,25,a,fox,STOP,3.000,n.mp4,\n"
     "o,9,25,,bark,POINT,3.500,n.mp4,\no,9,25,b,fox,STOP,4.000,n.mp4,\n"
 )
-BORIS_STATES = "Subject,Behavior,Behavior type,Start (s),Stop (s),Comment start\na,fox,STATE,1.5,2.5,x\n"
 OLD_BORIS = (
     "Observation id\to\n\nMedia file(s)\tn.mp4\n\nTime\tMedia file path\tSubject\tBehavior\tComment\tStatus\n"
     "1.5\tn.mp4\t\tfox\t\tSTART\n2.5\tn.mp4\t\tfox\t\tSTOP\n"
@@ -88,9 +73,7 @@ ELAN = "Tier\tBegin Time - msec\tEnd Time - msec\tAnnotation\nfox\t1500\t2500\tw
     [
         ("german.csv", "Start;Ende;end;label\n1,5;;2,5;Fuchs\n", [(1.5, 2.5, "Fuchs", "")]),
         ("lengths.tsv", "onset\tduration\tcode\n0:01:05.5\t2\tfox\n", [(65.5, 67.5, "fox", "")]),
-        ("moments.csv", "start,text\n3,no end\n", [(3.0, 3.0, "", "no end")]),
         ("boris.csv", BORIS, [(1.0, 3.0, "fox", "first"), (2.0, 4.0, "fox", ""), (3.5, 3.5, "bark", "")]),
-        ("states.csv", BORIS_STATES, [(1.5, 2.5, "fox", "x")]),
         ("old.tsv", OLD_BORIS, [(1.5, 2.5, "fox", "")]),
         ("elan.tsv", ELAN, [(1.5, 2.5, "fox", "walks")]),
     ],
@@ -169,9 +152,7 @@ def test_what_a_format_cannot_hold_is_told(tmp_path: Path) -> None:
     whole = [Passage(0, 9, "no", "answer", is_whole=True, fps=25)]
     for sentence, found, name in (
         ("is about one video, and these are 2: use one of .csv", two, "x.vtt"),
-        ("is about one video, and these are 2: use one of .csv", two, "x.eaf"),
         ("counts frames, and the frame rate is not known", two, "x.edl"),
-        ("counts frames, and the frame rate is not known", two, "x.otio"),
         ("there is none among what is exported", whole, "x.edl"),
         ("There is nothing to export", [], "x.csv"),
         ("ends in .csv", two, "x.doc"),
@@ -189,24 +170,20 @@ HOSTILE_FILES = {
     "deep.otio": '{"a":' * 100_000,
     "huge.otio": '{"OTIO_SCHEMA":"Timeline.1","tracks":{"children":[{"OTIO_SCHEMA":"Clip.1","source_range":'
     '{"start_time":{"value":1e999,"rate":1e999},"duration":{"value":1e308,"rate":1e-308}}}]}}',
-    "half.llc": "{cutSegments: [{start: 'x'",
     "nan.csv": "start,end\nnan,1\n",
     "address.eaf": '<ANNOTATION_DOCUMENT><HEADER><MEDIA_DESCRIPTOR MEDIA_URL="file://[x"/></HEADER></ANNOTATION_DOCUMENT>',
     "seven.boris": '{"observations": {"a": {"events": 7}}}',
     "infinite.boris": '{"observations": {"a": {"events": [[1e999, "", "a", "", ""]]}}}',
-    "task.label-studio.json": '[{"data": {"fps": 25}, "annotations": [{"result": [{"value": {"ranges": [{"start": -1, '
-    '"end": 0}], "timelinelabels": ["a"]}}]}]}]',
     "kind.json": '{"atlaskit_passages": 1, "passages": [{"start_s": 0, "end_s": 1, "kind": ["x"], "fps": -1}]}',
     "frames.edl": "001  AX  V  C  00:00:01:99 00:00:02:00 00:00:00:00 00:00:00:13\n* FRAME RATE: 25\n",
     "observations.csv": "eventStart,eventEnd\nyesterday,today\n",
-    "bytes.vtt": "\udcff\udcfe\udc80",
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE_FILES)
 def test_a_hostile_file_gets_one_sentence(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.write_bytes(HOSTILE_FILES[name].encode("utf-8", "surrogateescape"))
+    path.write_bytes(HOSTILE_FILES[name].encode())
     try:
         found = read(path, recorded_at="2026-06-01T21:00:00+02:00")
     except InputError as error:

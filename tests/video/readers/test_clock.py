@@ -15,7 +15,7 @@ from support.media import SIZE, frame_number, make_video
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.opening import open_video
-from atlaskit.video.readers.clock import NO_TIME, SoundClock, Ticks, Timeline, continuous, ordered, paced
+from atlaskit.video.readers.clock import SoundClock, Ticks, Timeline, continuous
 from atlaskit.video.readers.index import MadeSource
 from atlaskit.video.video import Video
 
@@ -199,14 +199,13 @@ def test_one_wrong_time_is_corrected(count: int, wrong: int, data: st.DataObject
     assert abs(int(timeline.times[at]) - (10**6 + at * FRAME)) <= LONGEST
 
 
-@pytest.mark.parametrize("has_sound", [False, True])
-def test_slides_are_no_joints(has_sound: bool) -> None:
+def test_slides_beside_sound_are_no_joints() -> None:
     times, _ = of_parts([(0, [60 * 90_000] * 3)])
     sound = SoundClock()
     for slide in range(1, 4):
         for tenth in range(600):
             sound.add(Fraction(60 * (slide - 1)) + Fraction(tenth, 10), Fraction(1, 10), slide)
-    assert timeline_of(times, *([sound] if has_sound else [])).times.tolist() == times.tolist()
+    assert timeline_of(times, sound).times.tolist() == times.tolist()
 
 
 def test_sound_that_outlasts_the_pictures_of_a_part_delays_the_next() -> None:
@@ -219,15 +218,3 @@ def test_sound_that_outlasts_the_pictures_of_a_part_delays_the_next() -> None:
             sound.add(Fraction(tenth, 10), Fraction(1, 10), len(times))
     timeline = timeline_of(np.array(times, np.int64), sound)
     assert timeline.times[4] == 30 * 90_000 and timeline.end == 60
-
-
-@given(st.permutations(range(12)))
-def test_times_of_other_pictures_are_put_in_order(order: list[int]) -> None:
-    """Where times fall by less than a part does, each picture has the time of its place."""
-    assert ordered(np.array(order) * FRAME, 16 * FRAME).tolist() == [at * FRAME for at in range(12)]
-
-
-def test_a_time_of_another_picture_is_corrected_and_a_real_gap_is_not() -> None:
-    dts = np.array([0, 1, 2, 1, 2, 5, 60, 61], np.int64) * FRAME
-    assert paced(dts, np.full(8, FRAME), TICK).tolist() == [FRAME * at for at in (0, 1, 2, 3, 4, 5, 60, 61)]
-    assert paced(np.array([0, NO_TIME], np.int64), np.full(2, FRAME), TICK).tolist() == [0, FRAME]

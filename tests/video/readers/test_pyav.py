@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import random
 import weakref
 from pathlib import Path
@@ -38,12 +37,6 @@ def test_no_frame_is_decoded_that_is_not_needed(
     video = open_video(make_video(tmp_path / name, size=(160, 90), **options))
     video.frames(times_s)
     assert video.frames_decoded <= most
-
-
-def test_the_last_microsecond_belongs_to_the_last_frame(tmp_path: Path) -> None:
-    video = open_video(make_video(tmp_path / "v.mp4", frames=30))
-    times = [video.duration_s - 1e-3, video.duration_s - 5e-7, math.nextafter(video.duration_s, 0)]
-    assert [frame_number(frame) for frame in video.frames(times)] == [29] * 3
 
 
 def test_a_reader_does_not_retain_returned_frames(tmp_path: Path) -> None:

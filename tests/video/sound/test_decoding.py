@@ -55,11 +55,9 @@ def check(found: Sequence[tuple[float, str]], expected: Sequence[tuple[float, st
     ("name", "codec", "rate", "layout"),
     [
         ("a.mp4", "aac", 44_100, "stereo"),
-        ("a.mkv", "libopus", 48_000, "stereo"),
         ("b.mkv", "ac3", 48_000, "5.1"),
         ("a.avi", "libmp3lame", 22_050, "mono"),
         ("a.ts", "mp2", 48_000, "stereo"),
-        ("b.avi", "pcm_mulaw", 8_000, "mono"),
     ],
 )
 def test_words_are_at_their_time(tmp_path: Path, name: str, codec: str, rate: int, layout: str) -> None:
@@ -74,16 +72,6 @@ def test_sound_with_holes_that_starts_late_is_at_its_time(tmp_path: Path, suffix
     tracks = [SpokenTrack(spoken, starts_at_s=late_s, gaps=[(3.0, 8.0), (12.0, 38.0)])]
     path = many_voiced_video(tmp_path / f"a.{suffix}", tracks, 45, codec="libopus", rate=48_000)
     check(words(open_video(path).open_sound()), [(at_s + late_s, word) for at_s, word in spoken])
-
-
-def test_sound_that_a_live_recording_does_not_announce_is_heard(tmp_path: Path) -> None:
-    """The header and the metadata of the FLV know no sound, and its first tag comes after 30 s."""
-    track = SpokenTrack([(1.0, "one")], starts_at_s=30.0)
-    path = many_voiced_video(tmp_path / "a.flv", [track], 33, codec="libmp3lame")
-    data = bytearray(path.read_bytes())
-    data[4] = 1  # a picture alone
-    path.write_bytes(data.replace(b"onMetaData", b"onMetaNone"))
-    check(words(open_video(path).open_sound()), [(31.0, "one")])
 
 
 TRACKS = [
@@ -111,18 +99,9 @@ def test_the_wanted_track_is_heard(tmp_path: Path, chosen: dict[str, Any], word:
         check(words(open_video(alone).open_sound(**chosen)), [(1.0, "one")])  # whatever language it claims
 
 
-@pytest.mark.parametrize(
-    ("chosen", "sentence"),
-    [
-        ({"audio_track": 3}, r"0: eng.*; 1: eng; 2: ger \(default\)"),
-        ({"language": "fr"}, r"0: eng.*; 1: eng; 2: ger \(default\)"),
-        ({"audio_track": -1}, "audio_track"),
-    ],
-)
-def test_a_track_that_is_not_there_is_an_error_that_lists_those_that_are(
-    tmp_path: Path, chosen: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(InputError, match=sentence):
+@pytest.mark.parametrize("chosen", [{"audio_track": 3}, {"language": "fr"}], ids=str)
+def test_a_track_that_is_not_there_is_an_error_that_lists_those_that_are(tmp_path: Path, chosen: Any) -> None:
+    with pytest.raises(InputError, match=r"0: eng.*; 1: eng; 2: ger \(default\)"):
         open_video(many_voiced_video(tmp_path / "a.mkv", TRACKS, 2)).open_sound(**chosen)
 
 

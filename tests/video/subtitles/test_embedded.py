@@ -125,7 +125,6 @@ FULL = ["all that is said", "and the rest"]
     "marks",
     [
         {"forced": ["yes", "", ""], "default": ["yes", "", ""]},
-        {"forced": ["yes", "", ""], "default": ["yes", "", ""], "language": ["ger", "eng", "eng"]},
         {"title": ["Signs & Songs", "", "Full"], "default": ["yes", "", ""]},
         {"title": ["Director's commentary", "SDH", ""]},
         {"title": ["English (forced)", "English", "English"]},
@@ -145,11 +144,13 @@ def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) 
     playlist.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n{tmp_path}/none.ts\n#EXT-X-ENDLIST\n")
     (tmp_path / "text.mp4").write_text("no video")
     images = video_with(tmp_path / "dvd.mkv", [(0.0, 1.0, b"\0\4\0\2")], codec="dvd_subtitle")
+    captions = video_with(tmp_path / "c608.mp4", [(0.0, 1.0, packet("Hello", "mov_text"))], codec="mov_text")
+    captions.write_bytes(captions.read_bytes().replace(b"tx3g", b"c608"))
     for path, sentence in [
+        (captions, r"cannot be read \(closed captions, CEA-608\)"),
         (make_video(tmp_path / "none.mp4", frames=5), "has no subtitle track"),
         (images, r"cannot be read \(images, VobSub\)"),
         (tmp_path / "missing.mp4", "cannot be read .No such file"),
-        (tmp_path, "cannot be read"),
         (tmp_path / "text.mp4", "cannot be read"),
         (playlist, "is a list of other files"),
         (Path("zero\0.mp4"), "cannot be read"),
@@ -159,31 +160,16 @@ def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) 
         assert str(error.value).endswith(".") and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("letters", "kind"),
-    [
-        (b"c608", "closed captions, CEA-608"),
-        (b"stpp", "TTML in MP4"),
-        (b"wvtt", "WebVTT in MP4"),
-    ],
-)
-def test_text_that_cannot_be_read_is_named(tmp_path: Path, letters: bytes, kind: str) -> None:
-    path = video_with(tmp_path / "a.mp4", [(0.0, 1.0, packet("Hello", "mov_text"))], codec="mov_text")
-    path.write_bytes(path.read_bytes().replace(b"tx3g", letters))
-    with pytest.raises(SubtitleError, match=rf"cannot be read \({kind}\)"):
-        read_embedded(path)
-
-
-@pytest.mark.parametrize(("name", "codec"), [("a.mp4", "mov_text"), ("a.mkv", "ass")])
-def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path, name: str, codec: str) -> None:
-    rows = [(number * 0.5, number * 0.5 + 0.5, packet(f"{{\\i1}}line {number}", codec)) for number in range(6)]
-    data = video_with(tmp_path / name, rows, codec=codec).read_bytes()
+def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path) -> None:
+    rows = [(number * 0.5, number * 0.5 + 0.5, packet(f"line {number}", "ass")) for number in range(6)]
+    path = video_with(tmp_path / "a.mkv", rows, codec="ass")
+    data = path.read_bytes()
     rng = random.Random(3)
     read = 0
     for _ in range(40):
-        (tmp_path / name).write_bytes(damage(data, rng))
+        path.write_bytes(damage(data, rng))
         try:
-            track = read_embedded(tmp_path / name, duration_s=3.0)
+            track = read_embedded(path, duration_s=3.0)
         except SubtitleError as error:
             assert str(error).endswith(".")
         else:
@@ -192,17 +178,6 @@ def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path, name: str, 
     assert read > 5
 
 
-@pytest.mark.parametrize(
-    ("wanted", "tag"),
-    [
-        ("Greek", "gre"),
-        ("de-AT", "ger"),
-        ("German", "deu"),
-        ("en", "eng"),
-        ("zh-Hans", "chi"),
-        ("Farsi", "per"),
-        ("Norwegian", "nob"),
-    ],
-)
-def test_languages_have_many_names(wanted: str, tag: str) -> None:
-    assert same_language(wanted, tag) and not same_language(wanted, "fre")
+def test_languages_have_many_names() -> None:
+    for wanted, tag in (("Greek", "gre"), ("de-AT", "ger"), ("German", "deu"), ("en", "eng"), ("Norwegian", "nob")):
+        assert same_language(wanted, tag) and not same_language(wanted, "fre")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from video.subtitle_files import (
-    ASS_HEADER,
     CHINESE,
     CZECH,
     FRENCH,
@@ -26,8 +25,8 @@ from video.subtitle_files import (
 )
 
 from atlaskit import limits
-from atlaskit.errors import InputError, SubtitleError
-from atlaskit.video.subtitles import read_embedded, read_subtitles
+from atlaskit.errors import SubtitleError
+from atlaskit.video.subtitles import read_subtitles
 
 
 @pytest.mark.parametrize(
@@ -36,15 +35,10 @@ from atlaskit.video.subtitles import read_embedded, read_subtitles
         (RUSSIAN, "utf-8-sig"),
         (RUSSIAN, "utf-16"),
         (CHINESE, "utf-16-le"),
-        (RUSSIAN, "utf-16-be"),
-        (CHINESE, "utf-32"),
         (FRENCH, "cp1252"),
         (CZECH, "cp1250"),
-        (CZECH, "iso8859-2"),
         (RUSSIAN, "cp1251"),
-        (RUSSIAN, "koi8-r"),
         (JAPANESE, "shift_jis"),
-        (JAPANESE, "euc_jp"),
         (CHINESE, "gb18030"),
     ],
 )
@@ -77,20 +71,14 @@ def test_line_ends_of_any_system_are_read(tmp_path: Path, end: str) -> None:
 
 UNREADABLE: dict[str, tuple[str | bytes, str]] = {
     "prose.srt": ("Dear reader, this is a letter.\n", "no line of text"),
-    "empty.vtt": ("", "no line of text"),
     "silent.srt": ("1\n00:00:01,000 --> 00:00:02,000\n<i></i>\n", "no line of text"),
-    "styles.ass": (ASS_HEADER, "no line of text"),
     "a.pdf": ("x", r"not a subtitle file.*\.srt, \.vtt, \.ass, \.ssa, \.json"),
     "junk.srt": (random.Random(1).randbytes(50_000), "not text|no line of text"),
-    "broken.json": ('[{"start": ', "not valid JSON"),
     "deep.json": ("[" * 100_000, "not valid JSON"),
     "long.json": (f'[{{"timestamp": [0, 1{"0" * 5000}], "text": "x"}}]', "not valid JSON"),
     "bomb.ttml": ('<!DOCTYPE tt [<!ENTITY a "aaaa">]><tt><p begin="1s">&a;</p></tt>', "declares a document type"),
-    "cut.ttml": ("<tt><body><p begin=", "not valid XML"),
     "cut.jsonl": ('{"text": "one", "start_time": 0, "end_time": 1}\n{"text": "two"', "row 2 is not valid JSON"),
     "index.sub": (b"# VobSub index file, v7\n", "holds pictures of text .VobSub or PGS."),
-    "discs.sub": (b"\0\0\x01\xba" + bytes(99), "holds pictures of text"),
-    "blu-ray.sub": (b"PG" + bytes(8) + b"\x16" + bytes(9), "holds pictures of text"),
     "other.json": ('[{"start": 0, "words": "x"}]', "none of the known forms"),
 }
 
@@ -108,22 +96,11 @@ def test_an_unreadable_file_raises_one_sentence(tmp_path: Path) -> None:
         "pipe.srt": "not a file",
         "giant.srt": "larger than 64 MiB",
         "missing.srt": "There is no file .*missing.srt",
-        "zero\0.srt": "cannot be read",
     }
     for name, sentence in sentences.items():
         with pytest.raises(SubtitleError, match=sentence) as error:
             read_subtitles(tmp_path / name)
         assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value) and len(str(error.value)) < 500
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_invalid_times_raise(tmp_path: Path, value: float) -> None:
-    path = write(tmp_path, "a.srt", srt_text(["x"]))
-    for options in ({"starts_at_s": value}, {"duration_s": value}, {"duration_s": 0.0}, {"duration_s": -1.0}):
-        with pytest.raises(InputError, match="seconds|duration_s"):
-            read_subtitles(path, **options)
-    with pytest.raises(InputError):
-        read_embedded(path, origin_s=value)
 
 
 def test_a_damaged_file_gives_lines_or_one_sentence(tmp_path: Path) -> None:

@@ -104,8 +104,6 @@ def test_every_line_is_read_once_at_its_time(tmp_path: Path, name: str, texts: l
     "times",
     [
         "00:00:05:250 --> 00:00:06:000",
-        "0:0:5,25 --> 0:0:6,0",
-        "00:05,250-->00:06,000",
         "00:00:05,250 --- > 00:00:06,000",
         "00: 00: 05, 250 -> 00: 00: 06, 000",
         "00：00：05，250 —> 00：00：06，000",
@@ -137,9 +135,7 @@ def test_a_line_that_ends_before_it_starts_lasts_until_the_next(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("row", "told", "texts"),
     [
-        ("00:00:0a,000 --> 00:00:06,000", "have times that cannot be read.*second", ["3 --> 4 is fine", "second"]),
         ("00;00;05;00 --> 00;00;06;00", "have times that cannot be read.*second", ["3 --> 4 is fine", "second"]),
-        ("5:x --> 00:06", "have times that cannot be read.*second", ["3 --> 4 is fine", "second"]),
         ("-1:-7:-40,-860 --> -1:-7:-38,-120", "before the first frame", ["3 --> 4 is fine"]),
     ],
 )
@@ -193,18 +189,14 @@ EVENTS = [
     (4.0, 5.5, "Well, yes then."),
     (6.0, 7.0, "Kept"),
 ]
-BRACES = [(0, 1, "{hello}"), (1, 2, "a {b} c"), (2, 3, "d")]
-"""A brace after a backslash is a letter."""
 COUNTED = (
     '<tt xmlns="x" xmlns:ttp="http://www.w3.org/ns/ttml#parameter" ttp:frameRate="24" ttp:tickRate="10">'
     "<body><div><p %s>one<br/>two <span>three</span></p></div></body></tt>"
 )
 ONE = [(1.5, 2, "one two three")]
-NESTED = '<p begin="1s" end="2s">a</p><p begin="2s" dur="1s">b</p>'
 IN_SEQUENCE = '<tt><body><div timeContainer="seq"><p dur="2s">One</p><p dur="1s">Two</p></div></body></tt>'
 RATE = 'timeBase="smpte" frameRate="30" frameRateMultiplier="1000 1001" dropMode="nonDrop"'
 NTSC = f"<tt {RATE}><body><div>%s</div></body></tt>"
-GREEK = '<?xml version="1.0" encoding="iso-8859-7"?><tt><body><p begin="1s" end="2s">αβ</p></body></tt>'
 SRV1 = (
     '<?xml version="1.0" ?><transcript><text start="1.5" dur="2">it&amp;#39;s</text>'
     '<text start="4">on</text></transcript>'
@@ -248,33 +240,19 @@ ODD_FILES: dict[str, tuple[str | bytes, list[tuple[float, float, str]]]] = {
     "numbers.srt": (cue(1, "2020") + cue(2, "42"), [(1, 1.9, "2020"), (2, 2.9, "42")]),
     "behind.srt": ("1\n00:00:01,000 --> 00:00:02,000 One\n\n" + cue(3, "Two"), [(1, 2, "One"), (3, 3.9, "Two")]),
     "marks.srt": (f"\ufeff{cue(1, 'One')}\ufeff{cue(2, 'Two')}", [(1, 1.9, "One"), (2, 2.9, "Two")]),
-    "switching.srt": (cue(1, "日本語").encode("iso2022_jp"), [(1, 1.9, "日本語")]),
     **dict.fromkeys(("events.ass", "events.ssa"), (ASS_HEADER + "\n".join(ASS_ROWS), EVENTS)),
-    "braces.ass": (ass([r"\{hello\}", r"{\i1}a \{b\}{\i0} c", r"{note \} on}d"]), BRACES),
-    "milliseconds.ttml": (COUNTED % 'begin="1.5s" dur="500ms"', ONE),
     "frames.ttml": (COUNTED % 'begin="36f" end="48f"', ONE),
     "ticks.ttml": (COUNTED % 'begin="15t" end="20t"', ONE),
     "clock.ttml": (COUNTED % 'begin="00:00:01:12" end="00:00:02:00"', ONE),
-    "minutes.ttml": (COUNTED % 'begin="0.025m" end="2s"', ONE),
-    "nested.ttml": (
-        f'<tt><body begin="10s"><div begin="5s">{NESTED}</div></body></tt>',
-        [(16, 17, "a"), (17, 18, "b")],
-    ),
     "sequence.ttml": (IN_SEQUENCE, [(0, 2, "One"), (2, 3, "Two")]),
     "ntsc.ttml": (NTSC % '<p begin="01:00:00:00" end="01:00:01:00">One</p>', [(3603.6, 3604.601, "One")]),
-    "declared.ttml": (GREEK.encode("iso8859_7"), [(1, 2, "αβ")]),
     **dict.fromkeys(("a.xml", "a.srv1", "a.txt"), (SRV1, [(1.5, 3.5, "it's"), (4, 9, "on")])),
     "a.srv3": (SRV3, [(1.5, 2, "it is")]),
     "lyrics.lrc": (
         LYRICS,
         [(10, 60, "again and again"), (60, 4499.5, "again and again"), (4499.5, 4501.5, "late")],
     ),
-    "hours.txt": (
-        "[00:10.00]one\ntwo\n[00:12.00]\n[01:00:00.50]late\n",
-        [(10, 12, "one two"), (3600.5, 3605.5, "late")],
-    ),
     "frames.sub": ("{50}{75}{y:i}one|two\n", [(2, 3, "one two")]),
-    "labels.tsv": ("1.5\t2.5\tsaid\n", [(1.5, 2.5, "said")]),
     "languages.smi": (SAMI, [(1, 2, "eins"), (1, 2, "one")]),
     "surrogates.json": (r'[{"timestamp": [-2, 1], "text": "a\ud83d\u0000b \ud83d\ude00"}]', [(0, 1, "a?b 😀")]),
 }
@@ -287,12 +265,3 @@ def test_an_odd_file_is_read(tmp_path: Path, name: str) -> None:
     assert [line.text for line in lines] == [text for _, _, text in expected]
     for line, (start_s, end_s, _) in zip(lines, expected, strict=True):
         assert (line.start_s, line.end_s) == pytest.approx((start_s, end_s))
-
-
-@pytest.mark.parametrize("apart_s", [10, 36_000])
-def test_segments_keep_their_times_where_their_clock_starts_anew(tmp_path: Path, apart_s: int) -> None:
-    clocks = [((1 << 33) - 90_000 * (4 - apart_s * number)) % (1 << 33) for number in range(5)]
-    text = "".join(SEGMENT % clock + f"00:01.000 --> 00:02.000\n{clock}\n\n" for clock in clocks)
-    track = read_subtitles(write(tmp_path, "a.vtt", text))
-    expected = [(pytest.approx(1 + apart_s * number), str(clock)) for number, clock in enumerate(clocks)]
-    assert [(line.start_s, line.text) for line in track.lines] == expected

@@ -65,13 +65,10 @@ def test_words_that_come_one_by_one_are_one_line() -> None:
     "texts",
     [
         ["No.", "No.", "No.", "Yes."],
-        ["la la la", "la la la", "la la la", "la la la"],
         ["We shall overcome", "we shall overcome", "we shall overcome some day", "Oh deep in my heart"],
         ["Who is there?", "Who is there? It is me.", "Me who?", "Me.", "Come in.", "Thanks."],
-        ["we want more", "we want more we want", "we want more", "more we want more", "we want more"],
         ["Olé", "Olé olé", "Olé olé olé", "Olé olé olé olé", "Go, team!"],
         ["here we go", "here we go here we go", "here we go again", "go again and again", "again and again here we go"],
-        ["one"],
         [],
     ],
 )
