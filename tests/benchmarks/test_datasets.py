@@ -302,6 +302,7 @@ def test_what_is_written_with_letters_is_read_back(texts: list[str], stem: str, 
     ("text", "stem", "texts"),
     [
         ("Which?", "Which?", ()),
+        ("Which?\n(B) x\n(C) y", "Which?\n(B) x\n(C) y", ()),
         ("Which?\n(A) only one", "Which?\n(A) only one", ()),
         # The statements have letters too, and as many options follow.
         ("Of:\nA. dog\nB. cat\nwhich?\nA. 1\nB. 2", "Of:\nA. dog\nB. cat\nwhich?", ("1", "2")),

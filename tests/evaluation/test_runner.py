@@ -84,10 +84,10 @@ def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cach
     with pytest.raises(KeyboardInterrupt):
         evaluate(cases, vlm=Slow, parallel=2, workers=2, cache=cache, **SMALL)
     later = len(calls)
-    assert later - 20 <= 2 * 3 * 2, "only calls that ran, or began while the main thread woke up"
     time.sleep(0.2)
     assert len(calls) == later
-    assert evaluate(cases, vlm=aw.Oracle, cache=cache, **SMALL)["right"].all()
+    whole = evaluate(cases, vlm=aw.Oracle, cache=cache, **SMALL)
+    assert whole["right"].all() and later < whole["calls"].sum() / 2, "most calls never began"
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "deep/rows.parquet"])
