@@ -61,7 +61,7 @@ class VideoFacts(BaseModel):
 
 
 _Second = Annotated[float, Field(ge=0)]
-_LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
+_ROWS = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 
 def remember_video(video: Video, cache: Cache) -> None:
@@ -121,7 +121,7 @@ def parse_facts(entry: bytes) -> VideoFacts | None:
 def parse_lines(entry: bytes) -> Subtitles | None:
     """Return the lines in a cache entry, or None if it holds anything else."""
     try:
-        return Subtitles(tuple(Line(*line) for line in _LINES.validate_python(read_json(entry))))
+        return Subtitles(tuple(Line(*line) for line in _ROWS.validate_python(read_json(entry))))
     except ValueError:
         return None
 

@@ -257,6 +257,7 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
         stream.width, stream.height = clip.size
         stream.pix_fmt = "yuv420p"
         stream.options = form.options.copy()
+        # The matrix with which `reformat` makes YUV of RGB below.
         stream.codec_context.colorspace = Colorspace.ITU601
         sound_stream = None if sound is None else container.add_stream(form.sound, rate=RATE)
         assert sound_stream is None or isinstance(sound_stream, AudioStream)
