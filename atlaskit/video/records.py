@@ -130,7 +130,7 @@ def _are_facts(key: str, entry: bytes) -> bool:
     facts = parse_facts(entry)
     if facts is None:
         return False
-    # The fingerprint of a collection or a playlist follows from its facts, that of a file does not.
+    # The fingerprint of a collection or playlist follows from its facts, that of a file does not.
     if facts.films:
         names = [film.name for film in facts.films]
         return key == VIDEO.key(video=collection_fingerprint(facts.parts, names))

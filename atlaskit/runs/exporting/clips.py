@@ -100,7 +100,7 @@ class Clip:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) in pixels: the video's, within the form's limit, even and at least 16."""
+        """(width, height) in pixels: the video's, within the form's limit, even, at least 16."""
         scale = min(1.0, FORMS[self.form].longest_side_px / max(self.video.size))
         width, height = (max(16, 2 * round(side * scale / 2)) for side in self.video.size)
         return width, height
