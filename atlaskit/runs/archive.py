@@ -328,8 +328,8 @@ def _unchanged(digests: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry that names the subtitles of this run; {} if it had none.
 
-    The cache may hold another entry under this key, of a later run with other subtitles. Of rolling
-    captions, a run needs two tracks, and the entry names the one that is not the original.
+    The cache may hold another entry under this key, of a later run with other subtitles. A run with
+    rolling captions needs two tracks, and the entry names the one that is not the original.
     """
     video = trace.of(Start)[0].settings.get("video")
     originals = {cache.get_json(key) for key in keys if kind_of(key) == ORIGINAL.name}

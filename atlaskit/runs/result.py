@@ -252,6 +252,7 @@ class Result:
     @property
     def explored(self) -> float:
         """The share of the searched interval that workers explored, in [0, 1]."""
+        # A union of intervals, whether they are dead zones or not.
         visited = DeadZones().add_all(report.interval_s for report in self.trace.of(Report))
         return visited.coverage(*self.within)
 

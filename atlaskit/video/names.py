@@ -23,6 +23,7 @@ from atlaskit import limits
 from atlaskit.errors import InputError, VideoError, printable
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
+"""Matches the start of a URL; the group is its scheme."""
 PAGE = re.compile(
     r"(?:\w+\.)?(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com"
     r"|twitch\.tv|dailymotion\.com|tiktok\.com)/",

@@ -166,16 +166,15 @@ class _Opening:
                 )
         if isinstance(source, list):
             return self._list(source, subtitles, facts.parts if facts else [])
-        recalled: Video | None = None
         if facts and facts.parts:
             recalled = self._playlist(facts, load_subtitles(subtitles, facts.duration_s))
-        if recalled is None and source is None and (facts is None or facts.parts):
+            if recalled is not None:
+                return recalled
+        if source is None and (facts is None or facts.parts):
             raise VideoError(
                 "The cache knows no video of this fingerprint: give its file, or import the "
                 "recording of a run that asked about it."
             )
-        if recalled is not None:
-            return recalled
         return self._file(source, subtitles, fingerprint if facts else None)
 
     def _facts(self, fingerprint: str | None) -> VideoFacts | None:

@@ -119,10 +119,8 @@ class Playlist(Video):
             return last_s, float(start + Fraction(after_s))
         if index + 1 < len(self.parts):
             next_start_s = float(self._part_starts[index + 1])
-        else:  # `until_s` may be later if this playlist is part of another: the next part begins
-            next_start_s = self.duration_s
-        if next_start_s < until_s:
-            return last_s, next_start_s
+            if next_start_s < until_s:
+                return last_s, next_start_s
         return last_s, None
 
     def marks(self) -> Marks:

@@ -61,7 +61,7 @@ class VideoFacts(BaseModel):
 
 
 _Second = Annotated[float, Field(ge=0)]
-_LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
+_ROWS = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 
 def remember_video(video: Video, cache: Cache) -> None:
@@ -121,7 +121,7 @@ def parse_facts(entry: bytes) -> VideoFacts | None:
 def parse_lines(entry: bytes) -> Subtitles | None:
     """Return the lines in a cache entry, or None if it holds anything else."""
     try:
-        return Subtitles(tuple(Line(*line) for line in _LINES.validate_python(read_json(entry))))
+        return Subtitles(tuple(Line(*line) for line in _ROWS.validate_python(read_json(entry))))
     except ValueError:
         return None
 
@@ -130,7 +130,7 @@ def _are_facts(key: str, entry: bytes) -> bool:
     facts = parse_facts(entry)
     if facts is None:
         return False
-    # The fingerprint of a collection or a playlist follows from its facts, that of a file does not.
+    # The fingerprint of a collection or playlist follows from its facts, that of a file does not.
     if facts.films:
         names = [film.name for film in facts.films]
         return key == VIDEO.key(video=collection_fingerprint(facts.parts, names))

@@ -247,7 +247,7 @@ def marks_of(packets: Packets) -> Marks:
         regular_s = float(values[counts.argmax()])
     early_s = keyframes_s[1:][gaps_s < regular_s - max(0.15, 0.02 * regular_s)]
     excess = _excess(packets)
-    # After a change, a packet holds a new picture, and so is not much smaller than a keyframe.
+    # After a change, a packet holds a new picture, and so is not tiny beside a keyframe.
     is_sudden = (excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))
     cuts_s = sorted({*map(float, early_s), *map(float, packets.times_s[is_sudden])})
     return Marks(

@@ -198,7 +198,7 @@ class SoundTimer:
         self._lag_s = 0.0  # further seconds that are added, so that the sound has no breaks
 
     def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
-        """Return the start of a frame as if there were no joints; None if it repeats earlier sound.
+        """Return the start of a frame as if there were no joints; None if it repeats past sound.
 
         Args:
             at_s: Its start in the container's time, which the file gives; None if that is unknown.

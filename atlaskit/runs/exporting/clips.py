@@ -100,7 +100,7 @@ class Clip:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) in pixels: the video's, within the form's limit, even and at least 16."""
+        """(width, height) in pixels: the video's, within the form's limit, even, at least 16."""
         scale = min(1.0, FORMS[self.form].longest_side_px / max(self.video.size))
         width, height = (max(16, 2 * round(side * scale / 2)) for side in self.video.size)
         return width, height
@@ -257,6 +257,7 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
         stream.width, stream.height = clip.size
         stream.pix_fmt = "yuv420p"
         stream.options = form.options.copy()
+        # The matrix with which `reformat` makes YUV of RGB below.
         stream.codec_context.colorspace = Colorspace.ITU601
         sound_stream = None if sound is None else container.add_stream(form.sound, rate=RATE)
         assert sound_stream is None or isinstance(sound_stream, AudioStream)

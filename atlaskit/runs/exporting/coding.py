@@ -24,6 +24,7 @@ from xml.etree import ElementTree
 from atlaskit.errors import InputError
 from atlaskit.runs.exporting.passages import (
     KINDS,
+    LAST_S,
     Passage,
     Videos,
     as_kind,
@@ -448,7 +449,7 @@ def read_boris(text: str) -> list[Passage]:
             raise InputError("an observation is no object.")
         video = _medium(observation)
         offset_s = observation.get("time offset")
-        if not isinstance(offset_s, int | float) or abs(offset_s) >= 1e7:
+        if not isinstance(offset_s, int | float) or abs(offset_s) >= LAST_S:
             offset_s = 0.0
         rows = observation.get("events") or []
         if not isinstance(rows, list):

@@ -24,6 +24,7 @@ from atlaskit import limits
 from atlaskit.errors import InputError
 from atlaskit.runs.exporting.passages import (
     KINDS,
+    MAX_FPS,
     Passage,
     Videos,
     as_kind,
@@ -406,7 +407,7 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     video = name.replace("\\", "/").rpartition("/")[2]
     metadata = clip.get("metadata")
     row = metadata.get("atlaskit") if isinstance(metadata, dict) else None
-    fps = span[2] if 0 < span[2] <= 100_000 else None
+    fps = span[2] if 0 < span[2] <= MAX_FPS else None
     if isinstance(row, dict):  # atlaskit wrote the clip
         ticks = [round(time_s * span[2]) for time_s in span[:2]]
         if row.get("range") != ticks:  # a person moved or trimmed it

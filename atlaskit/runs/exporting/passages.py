@@ -30,6 +30,8 @@ LAST_S = 1e7
 """The latest time in seconds that a passage may have: 115 days."""
 MAX_PASSAGES = 100_000
 """The most passages in a file."""
+MAX_FPS = 100_000
+"""The most frames per second that a passage may have."""
 LABEL_CHARS = 200
 """The most characters of a label, and of a video's name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029]")
@@ -140,7 +142,7 @@ class Passage:
             _is_number(self.confidence) and 0 <= self.confidence <= 1
         ):
             raise InputError(f"A confidence lies in [0, 1]; got {self.confidence!r:.80}.")
-        if self.fps is not None and not (_is_number(self.fps) and 0 < self.fps <= 100_000):
+        if self.fps is not None and not (_is_number(self.fps) and 0 < self.fps <= MAX_FPS):
             raise InputError(f"fps is a positive number; got {self.fps!r:.80}.")
         if self.at_s is not None:
             object.__setattr__(self, "at_s", _seconds("at_s", self.at_s))

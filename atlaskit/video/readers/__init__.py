@@ -1,7 +1,7 @@
 """Readers of video files: `PyAVReader`, the default, and `DecordReader`, which is based on it.
 
 A reader knows one file: its duration, frame rate and size, its frames at any time, and its
-keyframes. It knows nothing about playlists, subtitles, grids or caches.
+keyframes. It knows nothing about playlists, subtitles or grids, and is told where indexes lie.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`PyAVReader`, the default reader: exact frames through PyAV, each packet decoded at most once.
+"""`PyAVReader`, the default reader: exact frames through PyAV, decoded in parallel.
 
 `open_source` reads a file in place if its container is trusted; otherwise it makes an index of the
 file. A request is sorted and divided into groups of times that share a group of pictures (GOP).
