@@ -48,8 +48,8 @@ def test_the_list_tells_what_a_model_does(entry: dict[str, Any], chats: bool) ->
 
 def test_a_client_takes_the_first_that_chats_and_says_so(loop: Loop) -> None:
     """One that takes images goes before the others."""
-    kinds = {"nomic-embed-text": "embeddings", "qwen": "llm", "llava": "vlm"}
-    loop.models = [{"id": name, "type": kind} for name, kind in kinds.items()]
+    takes = {"nomic-embed-text": "text", "qwen": "text", "llava": "image"}
+    loop.models = [{"id": name, "architecture": {"input_modalities": [kind]}} for name, kind in takes.items()]
     with pytest.warns(ModelWarning, match="2 models that chat .qwen, llava.: llava is used"):
         assert VLM(loop.url).name == "llava"
     loop.models = [{"id": "nomic-embed-text"}, {"id": "bge-reranker"}]
