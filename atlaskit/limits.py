@@ -25,9 +25,9 @@ NAME = 1_000
 EVENTS = 200_000
 """Events of a stream or of a run; a count."""
 READING_S = 0.05
-"""The most seconds that it takes to read a body, however short; each byte adds to them."""
+"""The most seconds that parsing a body takes, apart from those of READING_S_PER_BYTE."""
 READING_S_PER_BYTE = 4e-6
-"""The most seconds that a byte of the body adds."""
+"""The most seconds that each byte of the body adds to READING_S."""
 
 # Video files, and text files beside them
 TEXT_FILE = 64 << 20
@@ -56,7 +56,7 @@ NESTING = 32
 NUMBER = 2.0**64
 """The largest number in a run, so that a product of several is finite."""
 FILE = 128 << 20
-"""A file of a run, a table or its card: ten hours with ten thousand calls are 30 MB."""
+"""A file of a run, a table or its settings card: ten hours with ten thousand calls are 30 MB."""
 COMMAS = 10_000
 """Commas in a line of a CSV, or columns of a table, since a million take minutes; a count."""
 TABLE_ROWS = 1_000_000

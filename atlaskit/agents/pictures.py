@@ -93,7 +93,7 @@ class PictureScout:
         times_s, values = sight.once("pictures", lambda: self._likeness(sight))
         if not times_s:
             return Hints(note="No frame could be looked at.")
-        scores = standouts(values, values, STANDS_OUT)
+        scores = standouts(values, usual=values, least=STANDS_OUT)
         why = "its picture is like the words of the question"
         return _hints(sight.video, grid, times_s, scores, [why] * len(times_s))
 
@@ -150,7 +150,7 @@ class TextScout:
         if not lines:
             return Hints(note="No text was read in the frames.")
         values = sight.once("texts found", lambda: relevance(sight, _without_letters(lines)))
-        scores = standouts(values, values, STANDS_OUT)
+        scores = standouts(values, usual=values, least=STANDS_OUT)
         quotes = [f"written there: {json.dumps(line.text, ensure_ascii=False)}" for line in lines]
         return _hints(sight.video, grid, [line.start_s for line in lines], scores, quotes)
 
@@ -194,7 +194,7 @@ def rapidocr() -> ReadsText:
 
 
 def _without_letters(lines: Sequence[Line]) -> list[Line]:
-    """Return lines without lone letters, which RapidOCR reads into edges and corners."""
+    """Return lines without lone ASCII characters, which RapidOCR reads into edges and corners."""
     plain = list[Line]()
     for line in lines:
         words = [word for word in line.text.split() if len(word) > 1 or not word.isascii()]

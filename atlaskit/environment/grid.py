@@ -168,7 +168,7 @@ class Grid:
 
     @property
     def centre_s(self) -> float:
-        """Middle of the grid in seconds."""
+        """Middle of the grid in seconds; of unequal cells, that with half of them before it."""
         return self._boundary(self.size)
 
     @property
@@ -198,8 +198,9 @@ class Grid:
     def over(self, start_s: float, end_s: float) -> Grid:
         """Return this grid, moved so that an interval lies as close to its middle as possible.
 
-        Only for a grid below the root that is not yet moved. It is moved by an odd number of half
-        cells, so its midpoints lie between those of the grids of its depth.
+        Only for a grid that is not yet moved, below the root of its tree of equally long cells. It
+        is moved by an odd number of half cells, so its midpoints lie between those of the grids of
+        its depth.
         """
         # The starts of this grid and of the last one of its depth, in half cells of the tree.
         start = 2 * self._first_cell_number
@@ -209,7 +210,7 @@ class Grid:
         number = round(twice_middle / self._cell_span) - self.size - start
         if number % 2 == 0:
             number += 1
-        number = min(max(number, 1 - start), latest_start - 1 - start)
+        number = min(max(number, 1 - start), latest_start - 1 - start)  # stays inside its tree
         return replace(self, shift=(self.depth, number))
 
     def parent(self) -> Grid:
@@ -464,7 +465,12 @@ def unseen_over(
     if found:
         return tuple(found)
     middle_s = (start_s + end_s) / 2
-    finest = regions_over(root, middle_s, middle_s, can_open)[0]
+    regions = regions_over(root, middle_s, middle_s, can_open)
+    if not regions:
+        return ()
+    finest = regions[0]
+    if not finest._depth_in_tree:
+        return ()  # no grid of its depth lies beside it, so that it cannot be moved
     count = math.ceil((end_s - start_s) / finest.span_s) or 1
     edges = [start_s + (end_s - start_s) * part / count for part in range(count + 1)]
     moved_grids = dict.fromkeys(starmap(finest.over, pairwise(edges)))  # without duplicates

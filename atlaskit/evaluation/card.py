@@ -37,7 +37,7 @@ OF_THE_RUN = "run"
 
 
 class _Part(BaseModel):
-    """The shard, if a table is about one: its part of the benchmark (see `tables.SHARD`)."""
+    """The shard that a table is about, if it is about one; `tables.SHARD` explains the fields."""
 
     model_config = ConfigDict(strict=True)
 
@@ -125,7 +125,7 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
 def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings that several runs share; one that differs becomes {"one of": […]}.
 
-    The names of the method, the model and the video are left out.
+    The method, the model with its parameters, and the video are left out.
     """
     values: dict[str, dict[str, Any]] = {}
     for each in settings:

@@ -80,7 +80,7 @@ class Cached:
         if hasattr(model, "answered"):  # an `ak.VLM`, whose endpoint may use another model
             self._vlm = model
             self._history = self._stored_history()
-            answered = self._substitute()
+            answered = self._substitute()  # "": the model that is asked; None: not known yet
             if answered is None and self._history:
                 # No model has answered yet: look replies up under the one that answered last time.
                 self._vlm.answered = self._history[-1]
@@ -317,9 +317,9 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
     An image is represented by its own key. The hash leaves out:
 
     * the endpoint's address, credentials, time-outs, the number of attempts and the way in which
-      images and the schema are sent, since they only transport the request. If many servers use
-      the model's name, the address is one of the parameters, and so is a schema in words if the
-      dialect was known from the start;
+      images and the schema are sent, since they only transport the request. Two of these are
+      still among the model's parameters: the address, if many servers use the model's name; and
+      that the schema is sent in words, if the client is made with a dialect that needs it;
     * the caller's limit on the length of an answer (`VLM.max_tokens`, not that of the request),
       since only whole answers are cached;
     * role and step, which the model never sees;
@@ -390,7 +390,9 @@ calls adds their steps here."""
 
 @dataclass(frozen=True)
 class Call:
-    """One call, answered or failed, as a log has it. (What is asked is a `methods.run.Call`.)
+    """One call, answered or failed, as a log has it.
+
+    What is asked is something else: a call of `agents.prompts`, or a `methods.run.Call`.
 
     The fields are flat, because pandas makes the columns of a table from them. Those of `Usage` say
     what the call cost when the model was called, and those of `Transit` how long the call took in

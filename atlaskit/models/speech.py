@@ -35,6 +35,7 @@ from atlaskit.models.http import HttpFailure, parsed
 
 Format = Literal["verbose_json", "json"]
 """What a server is asked for: segments with times, or the text alone."""
+# The check never returns False: for a wrong entry it raises ValueError.
 TRANSCRIPT = Kind("transcript", 1, lambda _, value: read_transcript_entry(value) is not None)
 """What a speech model heard in a chunk of sound. Its key leaves out the video and the second at
 which the chunk starts, so that the same sound elsewhere costs nothing, and the endpoint's address,
@@ -301,7 +302,7 @@ def hear(
         key,
         make_entry,
         fits=partial(is_valid, key),
-        # A cancelled caller does not wait for another one that makes the same entry.
+        # Once cancelled, this caller stops waiting for another one that makes the same entry.
         go_on=lambda: cancel is not None and cancel.is_set(),
     )
     return read_transcript_entry(entry)

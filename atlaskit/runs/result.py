@@ -1,6 +1,6 @@
 """`Result`: answer, prediction, evidence, usage, stops, trace; its text and JSON forms.
 
-Every display words answers and truths by `in_words` and `verdict`, so that all displays agree.
+All displays put answers and truths into words by `in_words` and `verdict`, so that they agree.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ UNSUPPORTED = "none: the answer names no frame that supports it"
 
 
 def why_unsupported(method: object) -> str:
-    """Return why an answer has no evidence, by the name of its method; None if it is not known."""
+    """Return why an answer has no evidence, by its method's name, which is None if not known."""
     # These methods ask for frames that support the answer. A method that is not known may too.
     if method in (None, "video-rlm", "composite"):
         return UNSUPPORTED
@@ -126,8 +126,8 @@ class Stops:
     worker: dict[str, int]
     """Number of visits by the reason they ended: finished, plateau, steps, budget, failed."""
     master: str | None
-    """"sufficient", or "depth" if there was nothing to explore; None if the master did not stop the
-    run."""
+    """"sufficient", or "depth" if no cell of the root grid may be expanded; None if the master did
+    not stop the run."""
     overall: str | None
     """The limit that was reached: rounds, calls, tokens, effective_tokens, usd, seconds; "model" if
     the model failed; None if no limit stopped the run. In JSON it is "global"."""

@@ -29,7 +29,8 @@ class Playlist(Video):
     """Videos played one after the other, as one video.
 
     Nothing is copied or written, and a video may appear many times. The playlist is as wide and as
-    high as its largest parts; smaller and differently shaped frames are centred on grey.
+    high as its largest parts; smaller frames are enlarged to fit, and centred on grey if their
+    shape differs.
 
     Args:
         parts: The videos, in order.

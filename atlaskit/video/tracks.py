@@ -259,7 +259,10 @@ class Track(NamedTuple):
 
 
 def tracks_of(streams: Iterable[AudioStream | SubtitleStream]) -> list[Track]:
-    """Return the tracks of all streams of one kind in an open file, in the file's order."""
+    """Return the tracks of all streams of one kind in an open file, in the file's order.
+
+    A codec that FFmpeg does not know is "unknown"; `subtitles.embedded` looks up its name in MP4.
+    """
     from av.stream import Disposition  # here, so that `import atlaskit` stays light
 
     tracks = []

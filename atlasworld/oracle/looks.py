@@ -23,7 +23,7 @@ from atlasworld.oracle.perception import (
 from atlasworld.timeline import WorldEvent, by_id, names_of
 
 LASTS_S = 2.0
-"""Length of the shortest event that a plan assumes, in seconds: questions do not tell it."""
+"""Seconds that the shortest wanted event lasts, as plans assume: questions do not tell it."""
 FINE_S = 0.5
 """Length of the longest cell in which no event can be hidden, in seconds."""
 
@@ -80,6 +80,7 @@ def _sightings(
         shown = [cell.index for cell in view.cells if view.first + cell.index in cells]
         for id, found in perception.recognised(question, view, shown, missing, pad).items():
             recognised.add(id)
+            # An event that is no target was mistaken for a wanted one, and is described as such.
             event = targets.get(id, missing[0] if missing else None)
             description = "what is wanted" if event is None else describe(event)
             for index in picked_cells(question, found):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.environment.grid import Grid, deepest, resolution_s, sub_second_depth
+from atlaskit.environment.grid import Grid, deepest, resolution_s, sub_second_depth, unseen_over
 from atlaskit.errors import InputError
 
 durations = st.floats(min_value=1e-3, max_value=1e6, allow_nan=False)
@@ -93,3 +93,13 @@ def test_a_shifted_grid_looks_between_the_frames(duration_s: float, k: int, data
     assert shifted.expand(0).parent() == shifted
     with pytest.raises(InputError, match="no parent that contains it"):
         shifted.parent()
+
+
+@pytest.mark.parametrize("edges", [(), (0.0, 10.0, 20.0, 30.0, 40.0)], ids=["video", "collection"])
+def test_no_grid_is_moved_beyond_the_video_or_the_film(edges: tuple[float, ...]) -> None:
+    """The finest grid of a film that cannot be opened spans all of it: none lies between."""
+    root = Grid(0, 40, 2, edges=edges)
+    depth = len(edges) > 0
+    assert unseen_over(root, 1, 2, lambda grid: grid.depth < depth, lambda grid: not grid.shift) == ()
+    (moved,) = unseen_over(root, 1, 2, lambda grid: grid.depth <= depth, lambda grid: not grid.shift)
+    assert moved.shift and moved.start_s >= 0

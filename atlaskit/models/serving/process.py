@@ -235,7 +235,7 @@ class KeptServer(NamedTuple):
     model: str
     """The folder of the weights, or the name on the hub."""
     name: str
-    """The name that it is served under, which has a hash of the weights and of vLLM's arguments."""
+    """The name that it is served under: see `names.served_name`."""
     url: str
     log: str
     idle_s: float
@@ -250,7 +250,7 @@ class KeptServer(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """Whether others may use it: it answers, and is not being stopped."""
+        """Whether others may use it: it has answered once, and is not being stopped."""
         with suppress(OSError):
             return Path(f"/proc/{self.keeper}/comm").read_text() == f"{KEPT}\n" and self.is_alive
         return False
@@ -286,7 +286,7 @@ def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
 
 
 def keep(supervisor: subprocess.Popen[bytes]) -> KeptServer | None:
-    """Leave a server that answers to its supervisor, so that other commands can find it.
+    """Hand a started server over to its supervisor, so that other commands can find it.
 
     Returns:
         The server, or None if it has died.

@@ -193,7 +193,7 @@ class Server:
             cancel: See `start`.
             new_blocks: How many `with` blocks begin to use the server.
         """
-        with protocol.stopped(), self._starting:
+        with protocol.stopped(), self._starting:  # the clock of budgets and deadlines is stopped
             if self._process is not None and (not self.is_ours or self._has_closed_port()):
                 self._end(keep_log=True)
             if self._process is None:  # also if a server was found before: it may have ended since

@@ -270,6 +270,7 @@ class PictureScaler:
     def _scaled(self, frame: VideoFrame, size: Size, pixel_format: str) -> np.ndarray:
         """Return a frame in a pixel format of FFmpeg, scaled to `size` (w, h)."""
         if frame.colorspace == YCGCO and pixel_format == "rgb24" and not frame.format.is_rgb:
+            # swscale has no YCgCo: with BT.709 on both sides, it leaves the matrix as it is.
             planes = self._scaler.reformat(
                 frame,
                 *size,

@@ -198,7 +198,7 @@ class Rates(NamedTuple):
         match = _CLOCK.fullmatch(expression)
         if match:
             hours, minutes, seconds, decimals, frames = match.groups()
-            whole_s = clock_seconds("", hours, minutes, seconds, decimals)
+            whole_s = clock_seconds("", hours, minutes, seconds, decimals)  # "": without a sign
             if not self.nominal:
                 return whole_s + int(frames or 0) / self.frame
             whole_minutes = int(whole_s) // 60
