@@ -1,7 +1,7 @@
 """`ModelChoice`: the model that answers in the explorer, chosen by words typed into its page.
 
     oracle                        the scripted oracle of a synthetic world, if the film is of one
-    nano, OWNER/NAME, a folder    a model that vLLM serves on this machine
+    NAME, OWNER/NAME, a folder    a model that vLLM serves on this machine
     https://…/v1 NAME             a model of an endpoint, with the options of a `ModelSpec`
 
 If starting a server on this machine takes long or installs much, the page says so first, and the
