@@ -204,7 +204,7 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     expect(title.get_by_role("heading")).to_have_text("Runs 1 and 6 of the table, below as run 1 and run 2")
     expect(title).to_be_in_viewport()
     assert "video-rlm" in walker.locator(".title").first.inner_text()
-    title.get_by_role("button", name="close run 1").click()
+    title.get_by_role("button", name="close runs 1 and 6").click()
     expect(book.output(1).locator(".pane")).to_have_count(0)
     expect(table.get_by_role("button", name="open the run of row 1", exact=True)).to_be_focused()
     table.get_by_role("button", name="open the run of row 9").click()
