@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 from atlaskit.errors import InputError
@@ -29,7 +28,9 @@ from atlaskit.runs.exporting.passages import (
     Videos,
     as_kind,
     clean,
+    file_name,
     json_value,
+    name_in_url,
     path_of,
     videos_of,
 )
@@ -63,11 +64,6 @@ def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
 def numbered(name: str, lane: int) -> str:
     """Return the name of a lane: "note", "note 2", "note 3"."""
     return f"{name} {lane + 1}" if lane else name
-
-
-def file_name(path: str) -> str:
-    """Return the last part of a path with slashes or backslashes."""
-    return path.replace("\\", "/").rpartition("/")[2]
 
 
 # --- ELAN
@@ -201,7 +197,7 @@ def read_eaf(text: str) -> list[Passage]:
     root = _elan_document(text)
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     attributes = {} if media is None else media.attrib
-    video = _name_in_url(attributes.get("MEDIA_URL", ""))
+    video = name_in_url(attributes.get("MEDIA_URL", ""))
     origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
     times_s = _slots(root)
     spans_s = dict[str, tuple[float, float]]()
@@ -252,15 +248,6 @@ def _elan_document(text: str) -> ElementTree.Element:
     if root.tag != "ANNOTATION_DOCUMENT":
         raise InputError("it is no ELAN document.")
     return root
-
-
-def _name_in_url(url: str) -> str:
-    """Return the name of the file that a URL, or a path, leads to."""
-    try:
-        path = urlsplit(url).path
-    except ValueError:  # not a valid URL
-        path = url
-    return file_name(unquote(path))
 
 
 def _annotated(

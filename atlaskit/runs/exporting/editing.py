@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from atlaskit import limits
 from atlaskit.errors import InputError
@@ -29,7 +28,9 @@ from atlaskit.runs.exporting.passages import (
     Videos,
     as_kind,
     clean,
+    file_name,
     json_value,
+    name_in_url,
     one_line,
     path_of,
     videos_of,
@@ -401,10 +402,9 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
     if span is None:
         return
-    name = str(reference.get("name") or "")
-    if not name:
-        name = unquote(urlsplit(str(reference.get("target_url") or "")).path)
-    video = name.replace("\\", "/").rpartition("/")[2]
+    video = file_name(str(reference.get("name") or ""))
+    if not reference.get("name"):
+        video = name_in_url(str(reference.get("target_url") or ""))
     metadata = clip.get("metadata")
     row = metadata.get("atlaskit") if isinstance(metadata, dict) else None
     fps = span[2] if 0 < span[2] <= MAX_FPS else None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeGuard, get_args
+from urllib.parse import unquote, urlsplit
 
 from atlaskit import limits
 from atlaskit.caching.keys import read_json
@@ -235,6 +236,20 @@ def videos_of(passages: Sequence[Passage]) -> list[str]:
 def path_of(video: Video | None) -> Path | None:
     """Return the file of a video, if it is one file."""
     return getattr(video, "path", None)
+
+
+def file_name(path: str) -> str:
+    """Return the last part of a path with slashes or backslashes."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def name_in_url(url: str) -> str:
+    """Return the name of the file that a URL, or a path, leads to."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # not a valid URL
+        path = url
+    return file_name(unquote(path))
 
 
 def json_value(text: str) -> Any:
