@@ -277,7 +277,8 @@ def is_same_model(asked: str, answered: str) -> bool:
 
     Args:
         asked: The name in the request.
-        answered: The name in the reply; "" if it names none, which counts as the same.
+        answered: The name in the reply; "" if it names none, which counts as the same. A longer one
+            than `limits.NAME` must be equal, since the versions at its end are found one by one.
     """
     if not answered.strip() or asked == answered:
         return True
@@ -285,6 +286,8 @@ def is_same_model(asked: str, answered: str) -> bool:
     second = _bare(answered)
     if first == second:
         return True
+    if len(first) > limits.NAME or len(second) > limits.NAME:
+        return False
     if _has_fixed_version(first) and _has_fixed_version(second):
         return False
     return _without_version(first) == _without_version(second)
