@@ -32,7 +32,7 @@ def benchmark(
     Args:
         root: Folder under which their videos are written.
         worlds: How many worlds.
-        seeds: Name of a range: see `seeds`.
+        seeds: Name of a range: see `atlasworld.seeds`.
         minutes: Duration of each world, in minutes.
         drawn: Whether frames are drawn on demand, and no file is encoded.
         absent: Whether to mix in questions about things that a world lacks. "Not there" is then a
@@ -72,7 +72,7 @@ def cases(
             durations; with a single duration, about the variant alone.
         worlds: AtlasWorlds of each duration.
         questions: Questions about each AtlasWorld.
-        seeds: Name of the range of the AtlasWorlds' seeds: see `seeds`.
+        seeds: Name of the range of the AtlasWorlds' seeds: see `atlasworld.seeds`.
         first: Number of questions to take from the dataset; all if None.
         where: Values of columns that the dataset's questions must have: see `standard_and_long`.
         subtitles: Whether the dataset's videos get their subtitles.

@@ -224,7 +224,8 @@ def follow(
     An interval becomes regions in which it is seen more finely than before.
 
     Returns:
-        The queued regions below the root cells, and the intervals that cannot be searched.
+        The regions of the intervals, without root cells that were open already, and the intervals
+        that cannot be searched.
     """
     cells = list(review.explore)
     queued = list[Grid]()
@@ -246,7 +247,8 @@ def follow(
                 cells.append(grid.path[0])
             else:
                 regions.append(grid)
-        # The regions of an interval share its score, since one root cell can consist of k² regions.
+        # Up to two regions for each worker get the score 1. More regions share the sum of that,
+        # since one root cell can consist of k² regions.
         frontier.suggest(regions, min(1.0, 2 * workers / max(1, len(regions))))
         queued += regions
     frontier.rank(dict.fromkeys(cells, 1.0))

@@ -38,7 +38,8 @@ from atlaskit.video.video import Video
 PARALLEL = 8
 """Chunks that are sent at once, unless the caller sets another number."""
 MOST_FAILURES = 3
-"""The number of failures in a row after which no more chunks are sent."""
+"""The number of failures in a row after which no more chunks are queued; those that are in the
+queue are still sent."""
 SHORTEST_S = 0.01
 """The shortest line, in seconds, with usable times; a shorter line gets the times of its chunk."""
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remaining}{postfix}]"

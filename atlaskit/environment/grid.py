@@ -168,7 +168,7 @@ class Grid:
 
     @property
     def centre_s(self) -> float:
-        """Middle of the grid in seconds; of unequal cells, that with half of them before it."""
+        """Middle of the grid in seconds; if its cells are unequal, half of them lie before it."""
         return self._boundary(self.size)
 
     @property
@@ -198,9 +198,9 @@ class Grid:
     def over(self, start_s: float, end_s: float) -> Grid:
         """Return this grid, moved so that an interval lies as close to its middle as possible.
 
-        Only for a grid that is not yet moved, below the root of its tree of equally long cells. It
-        is moved by an odd number of half cells, so its midpoints lie between those of the grids of
-        its depth.
+        Only for a grid that is not yet moved, at depth 1 or more; at depth 2 or more if the cells
+        of the root grid are unequal (`edges`). It is moved by an odd number of half cells, so its
+        midpoints lie between those of the grids of its depth.
         """
         # The starts of this grid and of the last one of its depth, in half cells of the tree.
         start = 2 * self._first_cell_number

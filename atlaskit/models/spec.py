@@ -116,6 +116,7 @@ class ModelSpec:
             )
         if self.max_tokens is not None:
             check_whole("--max-tokens", self.max_tokens)
+        checked_extra_body(self.extra_body)
 
     @property
     def is_address(self) -> bool:

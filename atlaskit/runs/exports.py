@@ -111,10 +111,10 @@ def _flattened(what: Any) -> Iterator[Any]:
 def passages_of_rows(
     rows: pd.DataFrame, videos: Mapping[str, Video] | None = None
 ) -> list[Passage]:
-    """Return the answers in rows of `ak.evaluate` as passages.
+    """Return the answers and truths in rows of `ak.evaluate` as passages.
 
-    The evidence is added where the evaluation saved the run (`traces=`). An answer in words is a
-    passage over the whole video, or at second 0 if the video is not given.
+    The evidence is added where the evaluation saved the run (`traces=`). An answer in words and a
+    truth are passages over the whole video, or at second 0 if the video is not given.
 
     Args:
         rows: The table.
@@ -135,7 +135,7 @@ def passages_of_rows(
 
 
 def _of_row(row: Mapping[str, Any], video: Video | None) -> Iterator[Passage]:
-    """Yield the passages of one row: its answer, then the evidence of its run."""
+    """Yield the passages of one row: its answer, the truth, then the evidence of its run."""
     about: dict[str, Any] = {"question": str(row["question"]), "video": str(row["video"])}
     end_s = 0.0
     if video is not None:

@@ -262,7 +262,7 @@ class StatusLine:
         self._show(f"{progress_text(run)} · {found} found · {seconds}")
 
     def finish(self, run: RunSource, result: Result | None) -> None:
-        """Remove the line; `ask` returns the result, so it is not printed."""
+        """Draw once more, then remove the line; `ask` returns the result, so it is not printed."""
         self.draw(run)
         self._show("")
 

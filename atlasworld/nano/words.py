@@ -65,7 +65,7 @@ def request(call: Call) -> Request:
             asked,
             say("aim", call=call),
             evidence_text(call.scratchpad),
-            opened_cells_text(call.closed),
+            opened_cells_text(call.closed),  # cells that are or were explored
             say("ranking", most=call.top, cells=listed(call.open_cells)),
         )
         probe = schemas.probe_schema(call.open_cells, call.top)

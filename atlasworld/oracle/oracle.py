@@ -36,7 +36,7 @@ from atlasworld.timeline import WorldEvent, by_id, names_of
 from atlasworld.worlds import World, world_of
 
 HINTED = 0.5
-"""Score of a cell that is named only for a scout's hint of score 1; in proportion for others."""
+"""A cell that is named only because of a scout's hint gets this times the hint's score."""
 ORDER_WORDS = ("first", "summarise")
 """Words of questions about the order of events, which are searched breadth-first."""
 

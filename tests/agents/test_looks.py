@@ -76,7 +76,8 @@ def test_a_question_about_all_moments_goes_through_the_whole(world: World) -> No
     assert result.prediction == 3 and result.explored == 1.0 and not result.dead_zones.contain(302.0)
     last = text_of([request for request in eye.requests if request.step == "look"][-1])
     assert "Notes of those who looked" in last and "frames show it." in last, "every call is told what is known"
-    assert "s: it" in last and "Seen before: everything, at steps of 4 s or finer." in last
+    assert " s: it" in last, "the frames that are kept, each described as 'it'"
+    assert "Seen before: everything, at steps of 4 s or finer." in last
     absent = looks(world, Eye([], settled_by="all"), COUNT)
     assert absent.prediction == 0 and absent.dead_zones.coverage(0, 600) == 1.0
 

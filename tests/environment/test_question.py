@@ -59,6 +59,7 @@ def test_scores() -> None:
     choice = Question("Which?", ("circle", "red circle", "B"), answer=0)
     assert choice.score("circle") == 1.0 and [choice.score(i) for i in range(3)] == [1.0, 0.0, 0.0]
     assert not any(map(choice.score, ("red circle", "Circle", " circle", "circ", "Based on it, circle", "0")))
+    assert replace(choice, answer=2).score("Based on it, circle") == 0.0
     when = Question("When?", kind="when", answer=(10.0, 20.0))
     assert when.score((15.0, 25.0)) == pytest.approx(1 / 3)
     assert when.is_right((11.0, 20.0)) and not when.is_right((15.0, 25.0)) and not when.is_right(None)
@@ -135,7 +136,7 @@ def test_an_answer_of_several_intervals_asks_for_several() -> None:
 
 
 @pytest.mark.parametrize("kind", ["when", "choice", "open", "summary"])
-def test_nothing_is_an_answer(kind: Any) -> None:
+def test_not_in_the_video_is_an_answer_of_each_kind_but_a_count(kind: Any) -> None:
     choices = ("a", "b") if kind == "choice" else ()
     there: dict[str, Any] = {"when": (1.0, 2.0), "choice": 0, "open": "a fox", "summary": "A fox comes."}
     absent = Question("What?", choices, kind, ABSENT)
@@ -151,7 +152,7 @@ def test_nothing_is_an_answer(kind: Any) -> None:
         Question("How many?", kind="count", answer=ABSENT)
 
 
-def test_json_leaves_other_questions_as_they_were_and_a_nested_one_is_refused() -> None:
+def test_json_names_several_only_where_it_holds_and_a_deeply_nested_answer_is_refused() -> None:
     assert "several" not in Question("When?", kind="when", answer=(1.0, 2.0)).to_json()
     nested: Any = 0.0
     for _ in range(400):

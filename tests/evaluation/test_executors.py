@@ -39,7 +39,9 @@ class Logged(aw.Oracle):
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         (self.log.parent / f"{os.getpid()}.asked").touch()
+        deadline_s = time.monotonic() + 240
         while len(list(self.log.parent.glob("*.asked"))) < 2:
+            assert time.monotonic() < deadline_s, "only one process asks"
             time.sleep(0.02)
         time.sleep(self.wait_s)
         reply = super().complete(request, **control)
@@ -154,3 +156,4 @@ def test_a_client_can_be_pickled_and_asks_nothing_when_it_is_read(monkeypatch: p
     restored = pickle.loads(pickle.dumps(vlm))
     for name in ("base_url", "name", "parameters", "dialect", "max_tokens", "_thinking", "_extra_body"):
         assert getattr(restored, name) == getattr(vlm, name), name
+    assert restored._line.settings == vlm._line.settings, "the key, the headers and the limits, timeout_s among them"

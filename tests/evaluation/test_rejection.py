@@ -41,7 +41,11 @@ def test_an_oracle_says_that_nothing_is_there_once_all_was_seen(lacking: World) 
     question = next(each for each in lacking.absent if each.kind == "when")
     result = ak.ask(lacking.drawn, question, vlm=aw.Oracle(lacking), cache=ak.Cache(None))
     assert result.prediction == ABSENT and result.coverage.is_complete
-    mistaken = aw.Oracle(lacking, confuse=0.5)  # describes what it takes for the wanted event
+
+
+def test_an_oracle_describes_what_it_mistakes_for_something_that_is_not_there(lacking: World) -> None:
+    """No event is wanted, so the one that it describes is none of those wanted."""
+    mistaken = aw.Oracle(lacking, confuse=0.5)
     for question in lacking.absent[:4]:
         assert ak.baselines.videoarm(lacking.drawn, question, vlm=mistaken, cache=ak.Cache(None)).stop == "answered"
 

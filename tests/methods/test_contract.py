@@ -111,7 +111,7 @@ def test_a_failed_step_costs_the_step_and_not_the_answer(name: str, step: str, t
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_failed_decision_costs_the_answer_and_no_server_ends_the_run(name: str, tiny: World) -> None:
+def test_a_failed_decision_costs_the_answer_and_a_missing_server_ends_the_run(name: str, tiny: World) -> None:
     result = ask_by(name, tiny, Flaky(Oracle(tiny), 1, steps=("decision",)), Cache(None))
     assert result.prediction is None and result.stop == "model" and result.failure == "the network is down"
     model = Failing(Babbler(), lambda *_: Refused("wrong key", is_final=True))
@@ -185,11 +185,12 @@ def test_a_model_of_fixed_forms_is_refused_before_any_call(name: str, tiny: Worl
 )
 def test_a_wrong_setting_costs_no_call(names: list[str], wrong: dict[str, Any], told: str, tiny: World) -> None:
     model = Counting(Oracle(tiny))
-    for name in names:
-        if wrong.keys() <= set(settings_of(METHODS[name]) or ()):
-            with pytest.raises(InputError, match=told) as caught:
-                ask_by(name, tiny, model, Cache(None), **wrong)
-            assert model.calls == [] and "\n" not in str(caught.value), name
+    having = [name for name in names if wrong.keys() <= set(settings_of(METHODS[name]) or ())]
+    assert having and (having == names or names is ALL)
+    for name in having:
+        with pytest.raises(InputError, match=told) as caught:
+            ask_by(name, tiny, model, Cache(None), **wrong)
+        assert model.calls == [] and "\n" not in str(caught.value), name
 
 
 @pytest.mark.family
@@ -211,6 +212,7 @@ def test_the_second_question_pays_nothing_again_for_the_video(name: str, tiny: W
         [call.views for call in ask_by(name, tiny, Oracle(tiny), cache, number).calls if is_paid_per_video(call)]
         for number in (0, 1)
     )
+    assert bool(first) == (name not in ("blind", "native", "subtitles", "uniform", "videoarm"))
     assert not {views for views in second if views} & set(first)
     assert second == [] or name in ("videoagent", "videotree")
 

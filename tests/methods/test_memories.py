@@ -106,13 +106,14 @@ def test_each_level_is_made_from_the_level_below(film: World) -> None:
     oracle = Counting(Oracle(film))
     clips = as_parts([clip(index, caption=f"Caption {index}.") for index in range(130)])
     levels = summaries(run_of(film, oracle), clips)
-    assert [len(level) for level in levels] == [130, 44, 8, 3]
+    assert [len(level) for level in levels] == [130, 44, 8, 3], "of 10 s, 30 s, 3 min and 10 min"
     for below, level in zip(levels, levels[1:], strict=False):
         for part in level:
             inside = [each for each in below if part.stretch.span[0] <= each.stretch.span[0] < part.stretch.span[1]]
             assert part.stretch.span == (inside[0].stretch.span[0], inside[-1].stretch.span[1])
         assert [part.stretch.span[1] for part in level[:-1]] == [part.stretch.span[0] for part in level[1:]]
     read = {call.rows for call in oracle.of(SummaryCall)}  # threads ask in any order
+    # The first half minute, and the parts of 3 min that begin in the second ten minutes.
     assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
     assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
 

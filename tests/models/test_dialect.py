@@ -148,7 +148,8 @@ SERVICES: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "sglang": ("", {"id": "Qwen/Qwen3-VL-8B-Instruct", "owned_by": "sglang"}, {}),
     "vllm": ("", {"id": "Qwen/Qwen3-VL-8B-Instruct", "owned_by": "vllm"}, {}),
 }
-"""By the name of the dialect: its host, if it has one of its own, and its list of models."""
+"""By the name of the dialect: its host, if it has one of its own, an entry of its list of models,
+and the headers that come with the list."""
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -164,9 +165,10 @@ QWEN = "Qwen/Qwen3.5-35B-A3B"
 THINKS = 1024 + THOUGHT_TOKENS
 
 
-def thinking_aloud(text: str = "", finish: str = "length") -> Fault:
-    body = completion(text, reasoning_content="Let me see. It may be cell 3 or")
-    body["choices"][0]["finish_reason"] = finish
+def thinking_aloud() -> Fault:
+    """Return an answer of ten tokens that is cut off in its thought, after nine of them."""
+    body = completion("", reasoning_content="Let me see. It may be cell 3 or")
+    body["choices"][0]["finish_reason"] = "length"
     body["usage"]["completion_tokens_details"] = {"reasoning_tokens": 9}
     return sending(body)
 
@@ -191,8 +193,9 @@ def test_a_model_that_thinks_has_room_for_it(loop: Loop, name: str, settings: An
 def test_an_answer_cut_off_in_its_thought_says_so_and_what_to_set(loop: Loop, name: str, cure: str) -> None:
     loop.faults = [thinking_aloud()] * 3
     words = r"cut off in its thought after 10 tokens.*max_tokens \(--max-tokens\)"
-    with pytest.raises(BadReply, match=words + cure):
+    with pytest.raises(BadReply, match=words + cure) as caught:
         VLM(loop.url, name, max_tokens=64).complete(request())
+    assert caught.value.usage.reasoning_tokens == 9, "the tokens of a thought are counted apart"
     assert len(loop.bodies) == 1, "the same request would be cut off again"
 
 

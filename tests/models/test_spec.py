@@ -10,7 +10,7 @@ from support.model_doubles import Babbler
 
 import atlaskit as ak
 from atlaskit.errors import InputError
-from atlaskit.models.dialect import DIALECTS
+from atlaskit.models.dialect import DIALECTS, OWN_FIELDS
 from atlaskit.models.names import served_name
 from atlaskit.models.protocol import ServerError, Unreachable
 from atlaskit.models.serving.server import SERVED, Server, as_model, serve
@@ -23,6 +23,7 @@ NOBODY = "http://127.0.0.1:9/v1"
 NANO = served_name(str(WEIGHTS))
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=12)
 NAMES = WORDS.filter(lambda name: not name.startswith("-") and name.strip() == name)
+FIELDS = WORDS.filter(lambda name: name not in OWN_FIELDS)
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | WORDS, lambda inner: st.lists(inner, max_size=2))
 
 
@@ -32,7 +33,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | WORDS, lambda in
     key_env=st.none() | st.from_regex("[A-Z_][A-Z0-9_]{0,9}", fullmatch=True),
     max_tokens=st.none() | st.integers(1, 10**6),
     thinking=st.sampled_from([None, False]),
-    extra_body=st.none() | st.dictionaries(WORDS, JSON, max_size=3),
+    extra_body=st.none() | st.dictionaries(FIELDS, JSON, max_size=3),
     headers=st.none() | st.just(("X-Org: acme", "api-key: $MY_KEY")),
     timeout_s=st.none() | st.integers(1, 10**5).map(float),
     rpm=st.none() | st.sampled_from([0.5, 30.0]),
@@ -42,6 +43,12 @@ def test_a_model_is_read_back_from_its_words(name: str | None, **options: Any) -
     assert ModelSpec.parse(str(spec)) == spec
     here = ModelSpec(name or "nano", max_tokens=options["max_tokens"], extra_body=options["extra_body"])
     assert ModelSpec.parse(str(here)) == here
+
+
+@pytest.mark.parametrize("body", [{"n": None}, {"model": "m"}, {"top_k": float("nan")}])
+def test_a_field_that_no_request_takes_is_refused_at_once(body: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="extra_body must"):
+        ModelSpec(URL, "m", extra_body=body)
 
 
 def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,15 +80,16 @@ def test_the_key_comes_from_the_environment_when_it_is_needed(monkeypatch: pytes
         (f"{URL} m --rpm -3", "--rpm must be a positive number"),
         (f"{URL} m --max-tokens sk-0123456789abcdef", "--max-tokens: invalid int value[.]$"),
         (f"{URL} m --extra-body '[1]'", "must be a JSON object, such as"),
-        (f"{URL} m --key-env sk-secret", "^(?!.*secret)"),
+        (f"{URL} m --key-env sk-secret", "^(?!.*secret).*never the key itself"),
         ("localhost", "write http://localhost, or https://"),
         ("api.x.com/api/v1/", "write http://api.x.com/api/v1/, or"),
         ("[::1]:8000", r"write http://\[::1\]:8000, or"),
     ],
 )
 def test_wrong_words_give_one_sentence(words: str, sentence: str) -> None:
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=sentence) as caught:
         ModelSpec.parse(words)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_named_endpoint_is_not_asked_for_its_name() -> None:
@@ -120,8 +128,9 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
     assert as_model("some/model").name == "some/model"
 
 
+@pytest.mark.usefixtures("no_start")
 @pytest.mark.parametrize("wrong", ["./missing", "nanno", "http:/host:80/v1", "ws://host/v1", "a b/c", 3, ak.VLM, "  "])
-def test_nothing_is_installed_for_what_is_no_model(wrong: Any) -> None:
+def test_no_server_starts_for_what_is_no_model(wrong: Any) -> None:
     with pytest.raises(InputError, match="is no model: pass nano, a folder .* or an address|no second name|^vlm "):
         as_model(wrong)
 

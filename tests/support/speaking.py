@@ -53,7 +53,7 @@ def heard(samples: np.ndarray) -> list[tuple[float, float, str]]:
 
 def transcription(body: dict[str, Any]) -> Fault:
     """Answer a request for a transcription with the tones that are heard."""
-    time.sleep(0.01)
+    time.sleep(0.01)  # so that the requests of several threads overlap
     with wave.open(io.BytesIO(body["file"])) as file:
         assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
         found = heard(np.frombuffer(file.readframes(file.getnframes()), "<i2"))

@@ -150,11 +150,15 @@ def encode_row(row: Row, folder: Path) -> Path:
     return make_video(path, encoder, **(settings | TRAITS[row.trait].settings))
 
 
+class MissingTool(Exception):
+    """A tool that a row needs is not installed; an error of PyAV is no reason to omit the row."""
+
+
 def _ffmpeg(*arguments: object) -> None:
-    """Run ffmpeg, for what PyAV cannot encode; raise LookupError if it is not installed."""
+    """Run ffmpeg, for what PyAV cannot encode; raise MissingTool if it is not installed."""
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
-        raise LookupError("ffmpeg")
+        raise MissingTool("ffmpeg")
     subprocess.run([ffmpeg, "-v", "error", "-y", *map(str, arguments)], check=True)
 
 
@@ -174,5 +178,5 @@ def encoded(folder: Path, row: Row) -> Path | None:
     place.mkdir()
     try:
         return encode_row(row, place)
-    except LookupError:
+    except MissingTool:
         return None

@@ -23,7 +23,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from support.media import frame_number, frame_shown_at, played_frames
-from video.decode_matrix import FPS, FRAMES, TRAITS, Row, encode_row, encoded, rows, rows_to_test
+from video.decode_matrix import FPS, FRAMES, TRAITS, MissingTool, Row, encode_row, encoded, rows, rows_to_test
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import ReaderName
@@ -75,7 +75,7 @@ def compare(path: Path, played: Played, row: Row, reader: ReaderName) -> None:
 def test_matrix(tmp_path: Path, row: Row) -> None:
     try:
         path = encode_row(row, tmp_path)
-    except LookupError as tool:
+    except MissingTool as tool:
         pytest.skip(f"{tool} is not installed, and PyAV cannot encode this row")
     shown = played_frames(path)
     assert [number for _, number, _ in shown] == list(range(FRAMES - len(shown), FRAMES)), "the encoded file is right"

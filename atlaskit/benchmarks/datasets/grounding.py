@@ -145,8 +145,8 @@ def extremewhen(
     Args:
         root: Folder with a Parquet or JSON file of the rows, and the videos in
             `lvbench/all_videos/`, `mlvu/`, `videomme/data/` or `videos/`, or one level below.
-        absent: Whether one written about another video follows each question: see `with_absent`.
-            Published results do not have these.
+        absent: Whether a question written about another video follows each question: see
+            `with_absent`. Published results do not have these.
         subtitles: Whether the videos get their subtitles, where the folder of their source has
             `subtitle/ID.srt`.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
@@ -187,7 +187,7 @@ def extremewhen(
 
 
 def with_absent(benchmark: Benchmark) -> Benchmark:
-    """Return a benchmark in which one written about another video follows each question.
+    """Return a benchmark in which a question written about another video follows each one.
 
     It is asked about the same video as the question before it, and its true answer is that nothing
     is there. Nobody has checked this, so some videos may show what is asked for after all.

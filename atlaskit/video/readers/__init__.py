@@ -1,7 +1,8 @@
 """Readers of video files: `PyAVReader`, the default, and `DecordReader`, which is based on it.
 
 A reader knows one file: its duration, frame rate and size, its frames at any time, and its
-keyframes. It knows nothing about playlists, subtitles or grids, and is told where indexes lie.
+keyframes. If its container cannot be trusted, it makes an index of the file's packets, in a folder
+that it is given. It knows nothing about playlists, subtitles or grids.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
         context.options |= {"err_detect": "explode"}
     elif codec.name == "mpeg4":
         # FFmpeg guesses from the frames before whether an MPEG-4 frame may end with a few idle
-        # bits. The result must not depend on them, so a single thread always accepts idle bits.
+        # bits. The result must not depend on them, so every other decoder accepts idle bits.
         context.options |= {"bug": "no_padding"}
     return context
 

@@ -105,7 +105,7 @@ ENCRYPTED = "is encrypted (DRM): no tool shows it without its key; get a copy th
 
 
 def what_it_is(path: Path) -> str | None:
-    """Return the end of a sentence that begins with the name of a file that FFmpeg cannot open.
+    """Return the end of a sentence that begins with the name of a file that is no usable video.
 
     The sentence says what the file is and what to do. None if that is unknown.
     """

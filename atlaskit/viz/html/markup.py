@@ -5,9 +5,9 @@
     jpeg_image, shrink_jpeg                 images
     title, omitted, duration_text           phrases that several displays share
 
-Only values of type `Html`, which are made here, are inserted as they are. Everything else is text:
-characters of markup are escaped, and unprintable ones (controls, changes of direction) are replaced
-by `errors.printable`. A line break becomes a space, and signs at which notebooks would begin a
+Only values of type `Html` are inserted as they are. Everything else is text: characters of
+markup are escaped, and unprintable ones (controls, changes of direction) are replaced by
+`errors.printable`. A line break becomes a space, and signs at which notebooks would begin a
 formula are shielded.
 """
 
@@ -53,7 +53,7 @@ _ROW = "border-top:1px solid rgba(128,128,128,0.3)"
 
 
 class Html(str):
-    """Markup that was made in this module, and is not escaped again."""
+    """Markup in which all text is escaped already, so that it is not escaped again."""
 
     __slots__ = ()
 
