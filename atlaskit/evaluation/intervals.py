@@ -92,8 +92,8 @@ def interval_of_ratio(
         level: Confidence level, between 0 and 1.
 
     Returns:
-        The ratio with its bounds; the bounds are nan if there is only one cluster, or only one
-        cluster with a weight other than 0.
+        The ratio with its bounds. A cluster whose values and weights are all 0 changes nothing, so
+        it does not count. The bounds are nan if fewer than two clusters count.
 
     Raises:
         InputError: If there are no values, one is NaN, or the level is not between 0 and 1.
@@ -102,11 +102,12 @@ def interval_of_ratio(
     if not np.sum(weights):
         return Interval(math.nan, math.nan, math.nan)
     ratio, error, count = _clustered_ratio(values, weights, clusters)
+    counted = (np.asarray(values, float) != 0) | (np.asarray(weights, float) != 0)
     low, high = bounds(
         ratio,
         error,
         count,
-        observations=len(values),
+        observations=int(counted.sum()),
         are_shares=are_shares,
         level=level,
     )
@@ -116,10 +117,13 @@ def interval_of_ratio(
 def _clustered_ratio(
     values: Values, weights: Values, clusters: Sequence[str]
 ) -> tuple[float, float, int]:
-    """Return the ratio of two sums, its standard error, and the number of clusters."""
+    """Return the ratio of two sums, its standard error, and the number of clusters that count."""
     _, places = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.bincount(places, np.asarray(values, float))
     sizes = np.bincount(places, np.asarray(weights, float))
+    counted = (sums != 0) | (sizes != 0)
+    sums = sums[counted]
+    sizes = sizes[counted]
     ratio, error = clustered(len(sums), lambda taken: (taken @ sums) / (taken @ sizes))
     return ratio, error, len(sums)
 

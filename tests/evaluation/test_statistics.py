@@ -185,3 +185,7 @@ def test_what_is_undefined_without_a_video_has_no_interval() -> None:
     assert lone.mean == 0.5 and math.isnan(lone.low) and math.isnan(lone.high)
     constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
     assert math.isnan(constant.p), "an error of rounding is none"
+    names = [str(n) for n in range(40)]
+    for hits, low, high in ((2.0, 0.025**0.5, 1.0), (0.0, 0.0, 1 - 0.025**0.5)):
+        sure = interval_of_ratio([hits] * 2 + [0.0] * 38, [2.0] * 2 + [0.0] * 38, names)
+        assert sure[1:] == pytest.approx((low, high)), "a video without a weight is no trial"
