@@ -132,6 +132,11 @@ def _has_value(rows: pd.DataFrame, column: str) -> pd.Series:
 def breakdown(
     tables: Mapping[str, pd.DataFrame], by: str, *, column: str = "score", level: float = 0.95
 ) -> pd.DataFrame:
+def _values(rows: pd.DataFrame, column: str) -> pd.Series:
+    """Return a column as numbers, NaN where a row has no value."""
+    return rows[column].astype(float).where(_has_value(rows, column))
+
+
     """Return the means of several tables side by side (paper, Appendix B).
 
     Args:
@@ -246,7 +251,8 @@ def exponent(
     """Return the exponent b with which the mean of a column grows, as duration^b (paper, Fig. 1).
 
     The duration is the video's, and b is the slope of the straight line fitted to the means at each
-    duration, on logarithmic axes: 1 is linear growth, and logarithmic growth comes close to 0.
+    duration, on logarithmic axes: 1 is linear growth, and logarithmic growth comes close to 0. A
+    row without a value does not count.
 
     Args:
         rows: Table of `evaluate`, with the column `duration_s`.
@@ -273,6 +279,7 @@ def exponent(
     durations, duration_index = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
     _, cluster_index = np.unique(rows[cluster].to_numpy(), return_inverse=True)
     if len(durations) < 2 or not (durations > 0).all():  # NaN is not above 0
+    rows = rows[_has_value(rows, column)]
         raise InputError(
             f"The growth of {column} needs two or more durations, all positive; these rows have "
             f"{len(durations)}."
@@ -352,13 +359,14 @@ def compare(
                 f"The {which} table has the question {duplicate!r} twice; compare one method with "
                 "one other."
             )
-    pairs = first.merge(second, on=keys, suffixes=("_first", "_second"), how="inner")
+    valued = [rows.assign(value=_values(rows, column)) for rows in (first, second)]
+    pairs = valued[0].merge(valued[1], on=keys, suffixes=("_first", "_second"), how="inner")
     if not len(pairs) == len(first) == len(second):
         raise InputError(
             f"Both tables must have the same questions; they have {len(first)} and {len(second)} "
             f"questions and share {len(pairs)}."
         )
-    gains = pairs[f"{column}_second"].astype(float) - pairs[f"{column}_first"].astype(float)
+    gains = pairs["value_second"] - pairs["value_first"]
     known = gains.notna()
     difference, p = paired(
         gains[known].to_numpy(),

@@ -159,6 +159,8 @@ def test_exponents_reach_their_stated_coverage() -> None:
     assert exponent(exact).mean == pytest.approx(truth, abs=1e-9)
     fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
     covered = sum(fit.low <= truth <= fit.high for fit in fits)
+    failed = pd.concat([exact, exact[:1].assign(tokens=math.nan)])
+    assert exponent(failed) == exponent(exact), "a question without a value does not count"
     assert 0.91 <= covered / 150 <= 0.99
 
 
@@ -171,8 +173,9 @@ def test_a_missing_value_is_left_out_and_no_rows_are_an_error() -> None:
         assert (found["questions"], found["videos"]) == (3, 2) and found["mean"] == pytest.approx(2 / 3)
     none = accuracy(table.assign(score=math.nan)).iloc[0]
     assert none["questions"] == 0 and math.isnan(none["mean"])
-    gain = compare(unknown, rows([True] * 4))
-    assert (gain.difference, gain.only_second) == (pytest.approx(1 / 3), 1)
+    for column in ("score", "right"):
+        gain = compare(unknown, rows([True] * 4), column=column)
+        assert (gain.difference, gain.only_second) == (pytest.approx(1 / 3), 1)
     with pytest.raises(InputError, match="1 of 2 values are missing"):
         interval([1.0, math.nan], ["a", "b"])
     for by in (None, "kind"):
