@@ -97,12 +97,15 @@ def accuracy(
     """
     import pandas as pd
 
+    names = [by] if isinstance(by, str) else list(by or ())
     table = []
     for group_values, group in groups(rows, by, [column, "video"]):
         counted = group[_has_value(group, column)]
         sizes = {"questions": len(counted), "videos": counted["video"].nunique()}
         table.append({**group_values, **sizes, **_mean(group, column, level)._asdict()})
-    return pd.DataFrame(table)
+    # Named here too, for a table in which no row has a value of `by`.
+    columns = dict.fromkeys([*names, "questions", "videos", *Interval._fields])
+    return pd.DataFrame(table, columns=list(columns))
 
 
 def _mean(rows: pd.DataFrame, column: str, level: float) -> Interval:
@@ -129,14 +132,14 @@ def _has_value(rows: pd.DataFrame, column: str) -> pd.Series:
     return has_value
 
 
-def breakdown(
-    tables: Mapping[str, pd.DataFrame], by: str, *, column: str = "score", level: float = 0.95
-) -> pd.DataFrame:
 def _values(rows: pd.DataFrame, column: str) -> pd.Series:
     """Return a column as numbers, NaN where a row has no value."""
     return rows[column].astype(float).where(_has_value(rows, column))
 
 
+def breakdown(
+    tables: Mapping[str, pd.DataFrame], by: str, *, column: str = "score", level: float = 0.95
+) -> pd.DataFrame:
     """Return the means of several tables side by side (paper, Appendix B).
 
     Args:
@@ -276,10 +279,10 @@ def exponent(
         0.3
     """
     check_columns(rows, [column, cluster, "duration_s"])
+    rows = rows[_has_value(rows, column)]
     durations, duration_index = np.unique(rows["duration_s"].to_numpy(float), return_inverse=True)
     _, cluster_index = np.unique(rows[cluster].to_numpy(), return_inverse=True)
     if len(durations) < 2 or not (durations > 0).all():  # NaN is not above 0
-    rows = rows[_has_value(rows, column)]
         raise InputError(
             f"The growth of {column} needs two or more durations, all positive; these rows have "
             f"{len(durations)}."

@@ -131,6 +131,8 @@ def test_a_breakdown_joins_tables_side_by_side() -> None:
     assert joined["category"].tolist() == ["SSS", "TAA", "S2E"], "best first"
     assert joined["1 h n"].tolist() == [1, 1, 2] and joined["1 h mean"].tolist() == [1.0, 1.0, 0.5]
     assert joined["10 h n"].isna().tolist() == [True, False, False] and joined["10 h mean"].tolist()[1:] == [0.0, 0.0]
+    unsorted = breakdown({"1 h": short, "10 h": long.assign(category=math.nan)}, "category")
+    assert unsorted["1 h n"].tolist() == [1, 1, 2] and unsorted["10 h n"].isna().all()
 
 
 def test_costs_are_means_and_quantiles() -> None:
@@ -157,10 +159,10 @@ def test_exponents_reach_their_stated_coverage() -> None:
     truth = 0.2
     exact = tokens_by_duration(truth, 6, 0.0, 0).assign(tokens=lambda table: 3 * table["duration_s"] ** truth)
     assert exponent(exact).mean == pytest.approx(truth, abs=1e-9)
-    fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
-    covered = sum(fit.low <= truth <= fit.high for fit in fits)
     failed = pd.concat([exact, exact[:1].assign(tokens=math.nan)])
     assert exponent(failed) == exponent(exact), "a question without a value does not count"
+    fits = [exponent(tokens_by_duration(truth, 20, 0.4, seed)) for seed in range(150)]
+    covered = sum(fit.low <= truth <= fit.high for fit in fits)
     assert 0.91 <= covered / 150 <= 0.99
 
 
@@ -186,9 +188,9 @@ def test_a_missing_value_is_left_out_and_no_rows_are_an_error() -> None:
 def test_what_is_undefined_without_a_video_has_no_interval() -> None:
     lone = interval_of_ratio([2.0, 0.0, 0.0], [4.0, 0.0, 0.0], ["a", "b", "c"])
     assert lone.mean == 0.5 and math.isnan(lone.low) and math.isnan(lone.high)
-    constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
-    assert math.isnan(constant.p), "an error of rounding is none"
     names = [str(n) for n in range(40)]
     for hits, low, high in ((2.0, 0.025**0.5, 1.0), (0.0, 0.0, 1 - 0.025**0.5)):
         sure = interval_of_ratio([hits] * 2 + [0.0] * 38, [2.0] * 2 + [0.0] * 38, names)
         assert sure[1:] == pytest.approx((low, high)), "a video without a weight is no trial"
+    constant = paired([100_000.1] * 6, [*"abcdef"], are_shares=False)
+    assert math.isnan(constant.p), "an error of rounding is none"
