@@ -275,5 +275,6 @@ def _videos(rows: pd.DataFrame) -> pd.DataFrame:
     keys = ["method", "video", "fingerprint"]
     if "model" in rows:
         keys.append("model")
-    columns = [name for name in rows.columns if name.startswith("video_")]
+    names = [f"video_{name}" for name in (*COUNTED, *SHARED, "usd")]
+    columns = [name for name in names if name in rows]  # the dataset may have others of this kind
     return known.groupby(keys, sort=False)[columns].max().reset_index()

@@ -47,8 +47,8 @@ def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache:
 def test_a_video_counts_once_whatever_its_questions_needed() -> None:
     rows = pd.DataFrame(
         [
-            row(calls=11, video_calls=10, tokens=1100, video_tokens=1000),
-            row(calls=6, video_calls=5, tokens=600, video_tokens=500),  # its budget ended the clips
+            row(calls=11, video_calls=10, tokens=1100, video_tokens=1000, video_tags={"a": 1}),
+            row(calls=6, video_calls=5, tokens=600, video_tokens=500, video_tags={}),  # its budget ended the clips
             row(fingerprint="g", calls=3, video_calls=2, tokens=300, video_tokens=200),
             row(fingerprint="", tokens=0, calls=0),  # failed before the video was open
         ]
