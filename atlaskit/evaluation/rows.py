@@ -188,12 +188,12 @@ def failure_row(
     seconds: float = 0.0,
     prices: Prices | None = None,
 ) -> dict[str, Any]:
-    """Return the row of a question that failed; it counts as wrong."""
+    """Return the row of a question that failed; it counts as wrong if its true answer is known."""
     return {
         **_question_columns(case, name),
         "prediction": None,
         "answer": "",
-        "score": 0.0,
+        "score": math.nan if case.question.answer is None else 0.0,
         "right": False,
         **_counts(usage),
         **_costs(usage, per_video=Usage(), fingerprint="", prices=prices),

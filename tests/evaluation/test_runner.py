@@ -68,6 +68,20 @@ def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, 
     assert table["right"].tolist() == [True, False] and table["score"].tolist()[1] == 0
     assert table["failure"].tolist() == ["", "film.mp4 is not there."] and table["stop"].tolist()[1] == "failed"
     assert table.loc[1, list(COUNTS)].tolist() == [0] * len(COUNTS)
+    unknown = replace(cases[1], question=replace(cases[1].question, answer=None))
+    (row,) = evaluate([broken(unknown)], vlm=aw.Oracle, cache=cache, scored=False, **SMALL).to_dict("records")
+    assert pd.isna(row["score"]) and not row["right"], "without a truth, nothing is wrong"
+
+
+def test_rows_stay_in_order_if_the_last_questions_are_refused(cases: tuple[Case, ...], cache: Cache) -> None:
+    def refused(request: Request, number: int) -> AtlasError:
+        time.sleep(0.3 * (request.facts.question.id == cases[1].question.id))  # the last to finish
+        refusal = Refused("m at http://h/v1 returned HTTP 401.")
+        refusal.status = 401
+        return refusal
+
+    table = evaluate(cases[:3], vlm=lambda world: Failing(aw.Oracle(world), refused), cache=cache, **BLIND)
+    assert table["id"].tolist() == [case.question.id for case in cases[:3]]
 
 
 def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cache) -> None:
