@@ -259,7 +259,7 @@ def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result],
     """Return a method as a function, and its name; raise InputError if there is no such method."""
     if callable(method):
         return method, str(getattr(method, "__name__", type(method).__name__))
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InputError(
             f"method must be {', '.join(METHODS)}, or a function like ask; got {method!r:.80}."
         )
@@ -302,8 +302,8 @@ class _Collected:
         """Collect the rows while the bar shows the progress.
 
         It ends early if the total is reached, or if MOST_REFUSED questions that finish one after
-        another are refused for the same reason. The last of these becomes the last row, so that the
-        last failure of the table says why.
+        another are refused for the same reason and others are left. The last of these becomes the
+        last row, so that the last failure of the table says why.
         """
         right = 0
         tokens = 0
@@ -332,7 +332,7 @@ class _Collected:
             if on_rows is not None and now_s() >= next_s:
                 on_rows(self.table())
                 next_s = now_s() + NEWS_S
-            if len(refused) == MOST_REFUSED:
+            if len(refused) == MOST_REFUSED and len(self.rows) < len(self.cases):
                 self.rows[len(self.cases)] = self.rows.pop(index)  # after all other rows
                 return
             question = id(self.cases[index])  # under which `case_row` has added the calls
