@@ -77,8 +77,8 @@ class Coverage(Reward):
     """The share of the events that the kept frames show: a summary of at most `most_kept` frames.
 
     If there are E events, at most n frames may be kept, and the kept frames show a moment of s
-    different events, then the score is s / min(n, E). So a frame that shows no event, or the same
-    event as another frame, only takes a place.
+    different events, then the score is s / min(n, E), and at most 1: one frame may show several
+    events. So a frame that shows no event, or the same event as another frame, only takes a place.
 
     The events are the question's `positions_s`, or the intervals of its true answer. Its kind does
     not matter, because nothing is answered.
@@ -93,10 +93,10 @@ class Coverage(Reward):
     needs_answer = False
 
     def score(self, question: Question, kept: Scratchpad, prediction: Answered | None) -> float:
-        """Return s / min(n, E)."""
+        """Return s / min(n, E), at most 1."""
         events = question.evidence_s
         shown = sum(bool(kept.within(*event)) for event in events)
-        return shown / min(len(events), self.most_kept or len(events))
+        return min(1.0, shown / min(len(events), self.most_kept or len(events)))
 
     def check(self, question: Question) -> None:
         """Raise InputError for a question without intervals."""
