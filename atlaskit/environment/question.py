@@ -6,8 +6,8 @@ benchmarks.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -325,7 +325,7 @@ def _is_interval(span: Any) -> bool:
     """Return whether a value is (start_s, end_s), in order and finite."""
     match span:
         case (float() | int() as start_s, float() | int() as end_s):
-            return bool(0 <= start_s <= end_s < math.inf)
+            return bool(0 <= start_s <= end_s <= sys.float_info.max)
     return False
 
 
