@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -166,10 +166,11 @@ def _fill(
 def _with_positions(case: Case, video: Video) -> Question:
     """Return the case's question, with `positions_s` from the frame indices in the facts, if any.
 
-    The indices are LongVideoBench's column "position". Those beyond the video's end are left out.
+    The indices are LongVideoBench's column "position", a tuple; a table of the user's own may have
+    another column of that name. Indices beyond the video's end are left out.
     """
-    frames: Sequence[int] = case.facts.get("position", ())
-    if case.question.positions_s or not frames:
+    frames = case.facts.get("position")
+    if case.question.positions_s or not frames or not isinstance(frames, tuple):
         return case.question
     spans = list[Span]()
     for frame in frames:

@@ -52,3 +52,6 @@ def test_a_seed_fixes_the_variant_and_frame_indices_become_seconds(worlds: list[
     start_s, end_s = first[0].question.positions_s[1]
     assert start_s == pytest.approx(first[0].facts["offset_s"] + 2.0) and end_s - start_s == pytest.approx(1 / 12)
     assert first[0].video == cases[0].video and first[0].question.id == cases[0].question.id
+    for of_a_table in ("left", 5):  # a column of that name in a table of the user's own
+        named = [replace(case, facts={"position": of_a_table}) for case in cases]
+        assert ak.benchmarks.ten_hour(named, duration_s=600)[0].question.positions_s == ()
