@@ -68,6 +68,8 @@ NO_SUBTITLES = ("none", "no")
 """Cells that say that a video has no subtitles."""
 MOST_NAMED = 12
 """The most columns that a message names."""
+MOST_DIGITS = 1_000
+"""The most digits of a count: Python reads no more than some thousand."""
 PAST_END_S = 1.0
 """Seconds by which a time may lie after the end of its video, since people round."""
 Rows: TypeAlias = "str | os.PathLike[str] | Iterable[Any]"
@@ -245,7 +247,7 @@ class _Row:
 
     def value(self, field: str) -> Any:
         """Return the value of a field, or of another column; "" if the row has none."""
-        value = self.cells.get(self.columns.get(field, field), "")
+        value = _as_lists(self.cells.get(self.columns.get(field, field), ""))
         if value is None or value != value:  # NaN is not itself
             return ""
         return value
@@ -338,7 +340,7 @@ class _Row:
             case "choice":
                 return self._choice(text, options)
             case "count":
-                if not text.isdecimal():
+                if not text.isdecimal() or len(text) > MOST_DIGITS:
                     raise self.fault("answer", f"{text!r:.60} is no whole number.")
                 return int(text)
             case "when":
@@ -390,6 +392,13 @@ class _Row:
         if len(found) == 1:
             return found[0]
         return tuple(found)
+
+
+def _as_lists(value: Any) -> Any:
+    """Return an array, as pandas reads a list in a Parquet file, as a list; others unchanged."""
+    if not getattr(value, "ndim", 0):
+        return value
+    return [_as_lists(each) for each in value.tolist()]
 
 
 def text_of(value: Any) -> str:
@@ -644,7 +653,9 @@ def _read(source: Rows) -> tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]:
         numbered: Iterable[tuple[Any, Any]] = enumerate(cast(Iterable[Any], source))
         if _is_frame(source):
             frame = cast(Any, source)
-            numbered = zip(frame.index, frame.to_dict("records"), strict=True)
+            # Two frames that were joined may have rows of one index.
+            index = frame.index if frame.index.is_unique else range(len(frame))
+            numbered = zip(index, frame.to_dict("records"), strict=True)
         placed = []
         for number, row in numbered:
             if not isinstance(row, Mapping):
