@@ -88,15 +88,14 @@ def read_vtt(text: str) -> list[Passage]:
         match = _CUE_TIMES.fullmatch(row) if "-->" in row else None
         if match is None:
             continue
-        payload = list[str]()
-        for line in rows[number + 1 :]:
-            if not line or "-->" in line:
-                break
-            payload.append(line)
+        after = number + 1
+        while after < len(rows) and rows[after] and "-->" not in rows[after]:
+            after += 1
+        payload = "\n".join(rows[number + 1 : after])
         identifier = _IDENTIFIER.fullmatch(rows[number - 1]) if number else None
         start_s = _cue_seconds(match.groups()[:4])
         end_s = _cue_seconds(match.groups()[4:])
-        passages.append(_cue_passage(start_s, max(start_s, end_s), "\n".join(payload), identifier))
+        passages.append(_cue_passage(start_s, max(start_s, end_s), payload, identifier))
     return passages
 
 
@@ -396,7 +395,8 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     reference = clip.get("media_reference")
     references = clip.get("media_references")
     if isinstance(references, dict):
-        reference = references.get(clip.get("active_media_reference_key", "DEFAULT_MEDIA"))
+        key = clip.get("active_media_reference_key")
+        reference = references.get(key if isinstance(key, str) else "DEFAULT_MEDIA")
     if not isinstance(reference, dict):
         reference = {}
     span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
@@ -415,7 +415,8 @@ def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
         yield Passage.from_json(row)
         return
     yield Passage(span[0], span[1], str(clip.get("name") or ""), video=video, fps=fps)
-    for marker in clip.get("markers") or []:
+    markers = clip.get("markers")
+    for marker in markers if isinstance(markers, list) else []:
         marked = _span(marker.get("marked_range")) if isinstance(marker, dict) else None
         if marked is not None:
             text = str(marker.get("comment") or "")

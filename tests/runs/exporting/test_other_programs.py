@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,9 @@ HOSTILE_FILES = {
     "address.otio": '{"OTIO_SCHEMA":"Timeline.1","tracks":{"children":[{"OTIO_SCHEMA":"Clip.1","source_range":'
     '{"start_time":{"value":0,"rate":25},"duration":{"value":25,"rate":25}},"media_reference":'
     '{"target_url":"file://[x"}}]}}',
+    "lists.otio": '{"OTIO_SCHEMA":"Timeline.1","tracks":{"children":[{"OTIO_SCHEMA":"Clip.2","source_range":'
+    '{"start_time":{"value":0,"rate":25},"duration":{"value":25,"rate":25}},"markers":5,"media_references":{},'
+    '"active_media_reference_key":[]}]}}',
     "seven.boris": '{"observations": {"a": {"events": 7}}}',
     "infinite.boris": '{"observations": {"a": {"events": [[1e999, "", "a", "", ""]]}}}',
     "kind.json": '{"atlaskit_passages": 1, "passages": [{"start_s": 0, "end_s": 1, "kind": ["x"], "fps": -1}]}',
@@ -192,7 +196,14 @@ def test_a_hostile_file_gets_one_sentence(tmp_path: Path, name: str) -> None:
     except InputError as error:
         assert str(error).startswith(f"{name} ") and len(str(error)) < 400 and "\n" not in str(error)
     else:
-        assert name in ("huge.otio", "address.eaf", "address.otio") and len(found) <= 1
+        assert name in ("huge.otio", "address.eaf", "address.otio", "lists.otio") and len(found) <= 1
+
+
+def test_a_file_of_many_cues_is_read_in_seconds(tmp_path: Path) -> None:
+    (tmp_path / "x.vtt").write_text("WEBVTT\n\n" + "00:00.000 --> 00:01.000\nx\n\n" * 60_000)
+    began_s = time.perf_counter()
+    assert len(read(tmp_path / "x.vtt")) == 60_000
+    assert time.perf_counter() - began_s < 10, "twenty if each cue copies the rest of the file"
 
 
 @pytest.mark.parametrize("form", [each for each in FORMATS if each.name != "camtrap-dp"], ids=lambda each: each.name)
