@@ -207,7 +207,7 @@ CASES = tuple(
 BENCHMARK = Benchmark("a part", CASES, dataset="LVBench")
 
 
-def table(predictions: Sequence[int | None]) -> pd.DataFrame:
+def table(predictions: Sequence[object]) -> pd.DataFrame:
     column = pd.Series(list(predictions), dtype=object)
     return pd.DataFrame({"id": [f"q{n}" for n in range(len(predictions))], "prediction": column})
 
@@ -224,11 +224,13 @@ def test_official_joins_the_rows_with_the_questions() -> None:
 
 def test_official_rejects_what_it_cannot_score() -> None:
     unknown = replace(CASES[0], question=replace(CASES[0].question, answer=None))
+    timed = replace(CASES[0], question=Question("When?", kind="when", answer=(1, 2), id="q0"))
     for rows, bench, words in (
         (table([1]), replace(BENCHMARK, name="AtlasWorld", dataset=""), r"no metric of its own; use ak\.statistics"),
         (table([1] * 5), BENCHMARK, "'q4' is no question of a part"),
         (pd.concat([table([1])] * 2), BENCHMARK, "the question 'q0' twice: pass the rows of one method"),
         (table([1]), replace(BENCHMARK, cases=(unknown,)), "true answer to 'q0' is not known"),
+        (table([("x", 1)]), replace(BENCHMARK, cases=(timed,), dataset="CG-Bench"), "of 'q0' does not fit: .* 'when'"),
     ):
         with pytest.raises(InputError, match=words):
             ak.metrics.official(rows, bench)

@@ -38,7 +38,7 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
 
     Raises:
         InputError: The benchmark has no metric of its own; or a row is not one of its questions,
-            occurs twice, or has no known true answer.
+            occurs twice, has no known true answer, or has intervals that do not fit the question.
 
     Examples:
         >>> import pandas as pd
@@ -85,6 +85,11 @@ def _scored(rows: pd.DataFrame, benchmark: Benchmark) -> list[Scored]:
             raise InputError(
                 f"The true answer to {shown!r} is not known, so it cannot be scored: leave it out."
             )
+        if isinstance(prediction, tuple):
+            try:
+                case.question.score(prediction)
+            except InputError as error:
+                raise InputError(f"The prediction of {shown!r} does not fit: {error}") from error
         scored[question_id] = Scored(case.question, case.video, case.facts, prediction)
     return list(scored.values())
 
