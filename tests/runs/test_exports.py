@@ -68,15 +68,19 @@ def test_rows_and_results_of_many_videos_are_one_file(world: World, answered: Re
 def test_clips_are_cut_right_to_a_frame(tmp_path: Path) -> None:
     video = open_video(make_video(tmp_path / "film.mp4", frames=150, sound_s=6.0))
     fox = Passage(1.0, 3.5, 'a fox / "it"', "evidence", label="A", video=video.name)
-    stretches = [fox, Passage(5.5, 5.5, video=video.name)]
+    stretches = [fox, Passage(5.5, 5.5, video=video.name), Passage(5.0, 400.0, video=video.name)]
     whole = Passage(0, 6, "no", "answer", is_whole=True, video=video.name)
     ak.export([*stretches, whole], tmp_path / "cut.edl", videos=video, clips=tmp_path / "clips", cache=Cache(None))
-    first, second = sorted((tmp_path / "clips").iterdir())
+    first, second, third = sorted((tmp_path / "clips").iterdir())
+    assert third.name == "003 note 4.000.mp4", "two seconds, up to the end of the film"
     assert first.name == "001 evidence A a fox it 1.000.mp4" and second.name.startswith("002 note")
     with av.open(str(first)) as film:
         assert film.streams.video[0].frames == pytest.approx(2.5 * 25, abs=1) and film.streams.audio
     with pytest.raises(InputError, match="Clips are cut from the video"):
         ak.export(stretches, tmp_path / "cut.csv", clips=tmp_path / "none")
+    late = Passage(20, 30, video=video.name)
+    with pytest.raises(InputError, match=r"20\.0 s is after the end of film\.mp4, which lasts 6\.0 s"):
+        ak.export(late, tmp_path / "late.csv", videos=video, clips=tmp_path / "none")
 
 
 def test_the_shell_exports_all_of_it(answered: Result, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -182,7 +182,7 @@ def write_clips(
     """Write each stretch as a film with its sound, cut to the frame, and return the files.
 
     A stretch shorter than two seconds is shown with the seconds around it. Of one longer than two
-    minutes, only the two minutes in its middle are shown.
+    minutes, only the two minutes in its middle are shown. A stretch ends with its video.
 
     Args:
         passages: The stretches; answers in words, which are about no stretch, are left out.
@@ -191,8 +191,8 @@ def write_clips(
         cache: Where films are cached; by default that of the video.
 
     Raises:
-        InputError: A video is not among `videos`, a film cannot be made, or a file cannot be
-            written.
+        InputError: A video is not among `videos`, a stretch lies after its end, a film cannot be
+            made, or a file cannot be written.
     """
     target = Path(folder)
     paths = list[Path]()
@@ -204,12 +204,18 @@ def write_clips(
                 f"Clips are cut from the video, and {passage.video or 'it'!r:.80} is not given: "
                 "pass videos=."
             )
-        # A moment gets a length, but does not reach beyond the video.
-        end_s = max(passage.end_s, min(video.duration_s, passage.start_s + 0.001))
+        if passage.start_s > video.duration_s + SHORTEST_S:  # a little less is a rounded time
+            raise InputError(
+                f"{passage.start_s:.1f} s is after the end of {printable(video.name, 80)}, which "
+                f"lasts {video.duration_s:.1f} s: is it the right video?"
+            )
+        start_s = min(passage.start_s, video.duration_s)
+        # A moment gets a length, but nothing reaches beyond the video.
+        end_s = min(video.duration_s, max(passage.end_s, start_s + 0.001))
         clip, _ = make_clip(
             video,
-            (passage.start_s, end_s),
-            (passage.start_s + end_s) / 2,
+            (start_s, end_s),
+            (start_s + end_s) / 2,
             cache or video.cache,
             "mp4",
         )
