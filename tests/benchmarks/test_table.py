@@ -156,7 +156,6 @@ def test_rows_of_programs_have_types_of_their_own(home: Path) -> None:
 
 
 def test_a_frame_may_hold_arrays_and_repeat_its_index(home: Path) -> None:
-    """As pandas reads lists in a Parquet file, and joins two frames."""
     rows = {"video": "films/match.mp4", "question": ["a", "b"], "kind": ["choice", "when"], "answer": ["B", None]}
     spans = np.array([None, None])
     spans[:] = ["B", np.array([np.array([1.0, 2.0]), np.array([4.0, 5.0])])]
@@ -164,6 +163,8 @@ def test_a_frame_may_hold_arrays_and_repeat_its_index(home: Path) -> None:
     bench = ak.benchmarks.table(frame, subtitles=False)
     assert [case.question.answer for case in bench] == [1, ((1.0, 2.0), (4.0, 5.0))]
     assert [case.question.id for case in bench] == ["match-0", "match-1"]
+    (row,) = ak.benchmarks.table([{**frame.iloc[0], "who": pd.NA}], subtitles=False)
+    assert row.facts["who"] == ""
 
 
 class TestEvaluate:

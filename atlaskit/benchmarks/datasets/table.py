@@ -248,7 +248,8 @@ class _Row:
     def value(self, field: str) -> Any:
         """Return the value of a field, or of another column; "" if the row has none."""
         value = _as_lists(self.cells.get(self.columns.get(field, field), ""))
-        if value is None or value != value:  # NaN is not itself
+        # NaN is not itself; pandas.NA is neither itself nor another.
+        if value is None or type(value).__name__ == "NAType" or value != value:
             return ""
         return value
 
