@@ -277,12 +277,8 @@ def test_coverage_is_the_share_of_the_events_that_the_places_allow(
     assert episode.measures().evidence == len(set(kept))
 
 
-def test_one_frame_of_two_events_scores_no_more_than_one(world: World, shared_cache: Cache) -> None:
-    episode = summary_of(world, shared_cache, 2, 2, 9, most_kept=1)
-    assert keep(episode, 2).score == 1.0
-
-
 def test_no_more_frames_than_allowed_can_be_kept(world: World, shared_cache: Cache) -> None:
+    assert keep(summary_of(world, shared_cache, 2, 2, 9, most_kept=1), 2).score == 1, "also for two events in one frame"
     episode = summary_of(world, shared_cache, 2, 9, most_kept=2)
     assert "Keep at most 2 frames." in episode.observe().words
     assert not any(action["action"] == "answer" for action in episode.observe().actions)

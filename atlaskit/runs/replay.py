@@ -25,6 +25,7 @@ from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.runs.events import (
     ActionRecord,
     Cite,
+    Decision,
     Event,
     Look,
     Plan,
@@ -141,10 +142,17 @@ def pictures(trace: Trace, video: AnyVideo, cache: Cache | None = None) -> Itera
 
 def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     current = Memory()
+    judged = None  # the sheet of the last review
+    before = current  # the memory before that review
     for index, event in enumerate(trace):
         with _naming(index, event):
             # Draw before the event changes the memory: a review saw the evidence that it erased.
-            images = list(_images(event, current, atlas))
+            if isinstance(event, Review):
+                judged = event.sheet
+                before = current
+            # A review that answers is also recorded as the decision, with the sheet that it saw.
+            is_review = isinstance(event, Decision) and event.sheet == judged
+            images = list(_images(event, before if is_review else current, atlas))
             current = after(event, current)
         for what, image in images:
             yield ShownImage(index, event, what, image)

@@ -164,6 +164,7 @@ def test_nothing_outside_of_what_is_searched_is_shown(world: World, seed: int, c
     result = looks(world, Babbler(seed), within=(200.0, 330.0), budget=budget, workers=workers)
     assert all(200 <= a < b <= 330 for a, b in shown_s(result))
     assert all(200 <= item.timestamp_s <= 330 for item in result.evidence)
+    assert list(ak.replay.pictures(result.trace, world.drawn, result.sheet.cache))
 
 
 def test_a_run_is_replayed_to_the_letter_and_walked_through(world: World, cache: Cache) -> None:
