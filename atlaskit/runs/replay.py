@@ -195,15 +195,21 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     """Return the environment of a run.
 
     Raises:
-        InputError: If the trace is of another video, or does not have exactly one valid start.
+        InputError: If the trace is of another video or of a method without grids, or does not have
+            exactly one valid start.
     """
     starts = trace.of(Start)
     if len(starts) != 1:
         raise InputError(
             f"The trace of a run must have exactly one start; this one has {len(starts)}."
         )
+    recorded = starts[0].settings
+    method = recorded.get("method")
+    if "k" not in recorded and method not in (None, "video-rlm", "composite"):
+        name = printable(str(method), 60)
+        raise InputError(f"The trace of a run of {name} has no grids that could be drawn again.")
     try:
-        settings = _DrawingSettings.model_validate(starts[0].settings)
+        settings = _DrawingSettings.model_validate(recorded)
     except ValidationError as error:
         field, fault = first_fault(error)
         raise InputError(f"The settings in this trace are invalid: {field}: {fault}.") from error

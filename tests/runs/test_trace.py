@@ -134,6 +134,7 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
     ("sentence", "case", "field", "value"),
     [
         ("k: Field required", "start", "settings.k", REMOVED),
+        ("run of uniform has no grids that", "start", "settings", {"method": "uniform", "video": "v"}),
         ("at least 2×2", "start", "settings.k", -3),
         ("max_depth is", "start", "settings.max_depth", 99),
         ("the image differs", "step", "view.dead", [3]),
