@@ -258,7 +258,8 @@ def bounds(
     The bounds of a share are computed for its log-odds. At a share of 0 or 1 nothing varies, and
     the bounds are exact (Clopper and Pearson), with each cluster as one observation. If all
     clusters happen to have the same share, the error is 0 by chance, and the bounds are exact for
-    `observations` independent observations. The bounds are nan for fewer than two clusters.
+    `observations` independent observations; if their number is not given, both bounds are the share
+    itself. The bounds are nan for fewer than two clusters.
     """
     from scipy import stats
 

@@ -186,7 +186,7 @@ class Row(BaseModel):
             values = [getattr(self, name) for name in names]
             if all(values):
                 break
-        return "\n".join(map(str, values))
+        return "\n".join(map(str, values))  # of the last set, if no set is complete
 
     @model_validator(mode="wrap")
     @classmethod

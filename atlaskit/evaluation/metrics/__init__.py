@@ -33,8 +33,8 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     Returns:
         One row for each number of the metric and, if some questions are about something that is
         not in the video, for `rejection`. Columns: `metric`, `value`, `low` and `high` (the 95 %
-        interval, clustered by videos) and `n` (the number of values that it is the mean of). Values
-        are shares, unless the name says "%".
+        interval, clustered by videos) and `n` (how many questions, or groups of questions, it is
+        computed from). Values are shares, unless the name says "%".
 
     Raises:
         InputError: The benchmark has no metric of its own; or a row is not one of its questions,
