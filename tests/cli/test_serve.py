@@ -2,6 +2,7 @@
 
 import io
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from cli.conftest import Shell
 from support.paths import ROOT
 
 from atlaskit.cli import serve as command
+from atlaskit.cli.model import agrees
 from atlaskit.cli.serve import PAPER
 from atlaskit.models.protocol import ServerError
 from atlaskit.models.serving.process import free_port
@@ -60,6 +62,11 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     monkeypatch.setattr(f"{module}.interpreter", go_on)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     return module
+
+
+def test_the_end_of_the_input_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert not agrees(Namespace(yes=False))
 
 
 @pytest.mark.parametrize(
