@@ -625,5 +625,5 @@ def literal(text: str) -> Any:
     """Return a command-line word read as JSON, or the word itself if it is not JSON."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -260,7 +260,7 @@ class _Command(BaseModel):
     seed: int = 0
     first: Annotated[int, Field(ge=1)] = 1
     skip_bad: bool = False
-    method: list[Word] = []
+    method: Annotated[list[Word], Field(min_length=1)] = [""]
     settings: list[Pair] = []
     prices: Word = ""
     model: Annotated[list[Word], Field(min_length=1, max_length=2)] = [""]

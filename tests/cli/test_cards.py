@@ -96,6 +96,13 @@ def test_odd_fields_of_a_card_end_in_a_sentence(field: str, shell: Shell) -> Non
     assert len(told.splitlines()) == 1 and field in told, told
 
 
+def test_empty_and_nested_fields_of_a_card_end_in_a_sentence(shell: Shell) -> None:
+    write_card(oracle=0.0, method=[])
+    assert "method: List should have at least 1 item" in shell(LIKE, status=2)
+    write_card(oracle=0.0, load=[["worlds", "[" * 9_999]])
+    assert "worlds is a whole number" in shell(LIKE, status=2)
+
+
 def test_devices_and_pipes_are_refused_at_once(shell: Shell) -> None:
     os.mkfifo("pipe")
     Path("pipe.json").write_text('{"columns of text": []}')
