@@ -100,6 +100,8 @@ INPUT_ERRORS: dict[str, str] = {
     "ask {film} Who? --seconds 0": "must be above 0 seconds; got 0",
     "ask {film} Who? --language en": "no subtitle track",
     "ask {film} Who? --choice red --choice blue --count": "leave them out",
+    "ask {film} Who? --total-calls 5": "--total-calls is for --each",
+    "ask {film} Who? --each rows.csv --within 0 1": "--within is for one run: leave it out",
     "ask {film} Who? --within 1:75 9": "'1:75' is not a time: write 65, 65.5, 1:05",
     "view {film} f.png --open 3 5": "Expand cannot take cell 5 here; the cells it can take: none",
     "browse ''": "argument rows: must name a file or a folder; got an empty text",
@@ -114,6 +116,8 @@ INPUT_ERRORS: dict[str, str] = {
     "cache export x.jsonl.xz --run cache/entries/cache.db": "not valid JSON",
     "cache import pipe": "it is no regular file",
     "mcp --root absent": "--root names a folder",
+    "mcp --root ~nobody-here": "--root names a folder",
+    f"evaluate {'a' * 300} --model m": "no file has so long a name as 'aaa",
     f"{HEAR} --audio-track 7": "There is no audio_track 7: talk.mkv has the sound tracks 0",
     f"{HEAR} --parallel 0": "--parallel: must be a whole number from 1; got 0",
 }
@@ -141,6 +145,13 @@ def test_a_full_disk_and_a_closed_pipe_end_in_one_sentence(film_file: Path, in_t
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "") and Path("f.png").exists()
+
+
+def test_a_current_folder_that_was_removed_is_told(shell: Shell) -> None:
+    Path("gone").mkdir()
+    os.chdir("gone")
+    Path("../gone").resolve().rmdir()
+    assert "the current folder was removed" in shell("cache --cache other", status=2)
 
 
 VARIABLE = "ATLASKIT_TEST_KEY"
