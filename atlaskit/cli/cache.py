@@ -166,7 +166,7 @@ def _stats(options: argparse.Namespace) -> int:
     print(f"{'kind':<10}{'entries':>10}{'MB':>10}")
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
-        print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}")
+        print(f"{printable(kind, 20):<10}{row['entries']:>10}{megabytes:>10.2f}")
     copies = _copies(cache)
     if copies:
         megabytes = sum(size for _, size in copies) / MEGABYTE
