@@ -18,6 +18,7 @@ from atlaskit.__main__ import main
 from atlaskit.cli import evaluate
 from atlaskit.errors import InputError
 from atlaskit.evaluation import tables
+from atlaskit.models.cached import ANSWERED
 from atlaskit.models.http import Endpoint
 from atlaskit.models.spec import ModelSpec
 from atlaskit.viz.widgets import RunTable
@@ -118,6 +119,10 @@ def test_devices_and_pipes_are_refused_at_once(shell: Shell) -> None:
 def test_what_a_file_is_called_is_shown_and_not_obeyed(shell: Shell) -> None:
     told = shell("frame", "a\x1b]0;owned\x07\u202eb.mp4", "1", "frame.png", status=2)
     assert told.strip().isprintable() and "owned" in told
+    ak.Cache("cache").put_json(ANSWERED.key(address="", model=""), "m")
+    for action in ("export", "import"):
+        told = shell(f"cache {action}", "a\x1b]0;owned\x07b.jsonl.xz")
+        assert told.replace("\n", "").isprintable() and "owned" in told
 
 
 @pytest.fixture(scope="module")
