@@ -600,6 +600,11 @@ def _cases(options: argparse.Namespace) -> Benchmark:
         for column, *values in options.where:
             if not values:
                 raise InputError(f"--where {column} needs a value: --where COLUMN VALUE …")
+            if column in conditions:
+                raise InputError(
+                    f"--where names {column} twice: give all of its values at once, --where "
+                    f"{column} VALUE VALUE …"
+                )
             conditions[column] = tuple(map(literal, values))
         found = found.where(**conditions)
     if options.first is not None:

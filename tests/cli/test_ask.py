@@ -87,6 +87,7 @@ def broken(in_tmp: Path) -> None:
     """The current folder has misnamed files, a pipe, and a cache."""
     Path("text.mp4").write_text("plain text\n" * 99)
     Path("file").touch()
+    Path("file.csv").touch()
     os.mkfifo("pipe")
     speaking_video(Path("talk.mkv"), [(1.0, "one")], 3)
     Cache("cache").put("reply:1:x", b"paid")
@@ -108,6 +109,10 @@ INPUT_ERRORS: dict[str, str] = {
     "run --data missing --model oracle": "--data names a folder, and there is none: missing",
     "evaluate cache --model m": "cache is not a file: name one of",
     f"{WORLD} --where topic 3": "no column 'topic'",
+    f"{WORLD} --where category a --where category b": "--where names category twice",
+    "export file.csv --out ./file.csv": "is what is exported: name another file",
+    "export --notes {film} --out notes.csv": "There is nothing to export",
+    "serve http://h/v1 --plan 24": "'http://h/v1' is an address",
     f"{WORLD} --hours 10": "leave out --hours",
     f"{WORLD} --method blind uniform --set cell 3": "None of blind, uniform has a setting 'cell'",
     "evaluate atlasworld --model nano --dialect openai": "--dialect is for an endpoint, and 'nano'",
