@@ -114,6 +114,8 @@ INPUT_ERRORS: dict[str, str] = {
     "export --notes {film} --out notes.csv": "There is nothing to export",
     "serve http://h/v1 --plan 24": "'http://h/v1' is an address",
     f"{WORLD} --hours 10": "leave out --hours",
+    f"{WORLD} --load worlds {'[' * 9_999}": "worlds is a whole number",
+    f"{WORLD} --load seeds [1]": "seeds must be development, selection, test; got [1]",
     f"{WORLD} --method blind uniform --set cell 3": "None of blind, uniform has a setting 'cell'",
     "evaluate atlasworld --model nano --dialect openai": "--dialect is for an endpoint, and 'nano'",
     f"evaluate atlasworld --model http://h/v1 a --key-env {KEY}": "never the key itself",

@@ -64,11 +64,6 @@ def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     return module
 
 
-def test_the_end_of_the_input_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal())
-    assert not agrees(Namespace(yes=False))
-
-
 @pytest.mark.parametrize(
     ("words", "answer", "told"),
     [
@@ -89,6 +84,8 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
     if not words:
         assert "some gigabytes, will be installed into venv" in said
         assert "no NVIDIA GPU: Qwen/Qwen3-VL-2B-Instruct (4 GB of weights) will run on its processor" in said
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert not agrees(Namespace(yes=False)), "the end of the input is a no"
 
 
 @pytest.mark.parametrize(
