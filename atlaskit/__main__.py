@@ -116,10 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"atlaskit: {_shown(error)}", file=sys.stderr)
         return 2
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        told = _told(error)
+        if not told:
             raise
-        sys.stdout = None  # as above
-        print("atlaskit: the disk is full: make room, and run the command again.", file=sys.stderr)
+        if error.errno == errno.ENOSPC:
+            sys.stdout = None  # as above
+        print(f"atlaskit: {told}", file=sys.stderr)
         return 2
     except Interrupted as interrupt:
         print(f"atlaskit: {interrupt}", file=sys.stderr)
@@ -130,6 +132,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 130
+
+
+def _told(error: OSError) -> str:
+    """Return the sentence about an error of the system; "" if only a traceback explains it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full: make room, and run the command again."
+    if error.errno == errno.ENAMETOOLONG:
+        return f"no file has so long a name as {printable(str(error.filename), 80)!r}."
+    if error.errno == errno.ENOENT and error.filename is None:  # by `getcwd`
+        return "the current folder was removed: run the command in another one."
+    return ""
 
 
 def _print_warning(message: Warning | str, *where: object, **more: object) -> None:

@@ -31,6 +31,7 @@ import math
 import re
 import shlex
 import sys
+from numbers import Real
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -142,8 +143,8 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
 def check_positive(**values: float | None) -> None:
     """Raise InputError for the first value that is not a positive number; None is allowed."""
     for name, value in values.items():
-        if value is not None and not 0 < value < math.inf:
-            raise InputError(f"{name} must be a positive number; got {value}.")
+        if value is not None and not (isinstance(value, Real) and 0 < value < math.inf):
+            raise InputError(f"{name} must be a positive number; got {value!r:.80}.")
 
 
 def first_fault(error: ValidationError) -> tuple[str, str]:

@@ -31,6 +31,6 @@ def seeds(name: str) -> range:
         >>> aw.seeds("test")[0]
         2000000
     """
-    if name not in RANGES:
+    if not isinstance(name, str) or name not in RANGES:  # --load may give a list
         raise InputError(f"seeds must be {', '.join(RANGES)}; got {name!r:.80}.")
     return RANGES[name]

@@ -16,6 +16,7 @@ import platform
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -53,7 +54,10 @@ def default_place() -> Place:
     """
     path = os.environ.get(VARIABLE)
     if path:
-        return Place(Path(path).expanduser().absolute(), f"the variable {VARIABLE} names it")
+        directory = Path(path)
+        with suppress(RuntimeError):  # where ~NAME names no user, it stays, as in a shell
+            directory = directory.expanduser()
+        return Place(directory.absolute(), f"the variable {VARIABLE} names it")
     try:
         here = Path.cwd()
     except OSError:  # the current folder was removed

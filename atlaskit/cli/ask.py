@@ -52,6 +52,8 @@ EXAMPLES = """examples:
 
 Without --model, the model that `atlaskit serve` serves on this machine answers. If the command is
 interrupted, run it again: it continues from the cached replies."""
+OF_ONE_RUN = ("within", "after", "save", "evidence", "html", "export")
+"""Options that do nothing if each film is asked on its own."""
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -240,8 +242,20 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
     return with_transcript(video, options, cache)
 
 
+def _check_each(options: argparse.Namespace) -> None:
+    """Raise InputError for an option that would do nothing, with `--each` or without it."""
+    if options.each is None and options.total_calls is not None:
+        raise InputError("--total-calls is for --each: the limit of one question is --calls.")
+    for name in OF_ONE_RUN:
+        if options.each is not None and getattr(options, name):
+            raise InputError(
+                f"--each asks each film on its own, and --{name} is for one run: leave it out."
+            )
+
+
 def _ask(options: argparse.Namespace) -> int:
     check_export(options, options.export)
+    _check_each(options)
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     check_distinct(options.choice)
     question = Question(options.question, tuple(options.choice), kind, several=options.several)

@@ -166,7 +166,7 @@ def _stats(options: argparse.Namespace) -> int:
     print(f"{'kind':<10}{'entries':>10}{'MB':>10}")
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
-        print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}")
+        print(f"{printable(kind, 20):<10}{row['entries']:>10}{megabytes:>10.2f}")
     copies = _copies(cache)
     if copies:
         megabytes = sum(size for _, size in copies) / MEGABYTE
@@ -251,7 +251,8 @@ def _export(options: argparse.Namespace) -> int:
     cache = _open(options.cache)
     packed = export(options.out, options.runs, made_since_s=options.since, cache=cache)
     _print_counts("packed", packed)
-    print(f"{options.out}: {options.out.stat().st_size / MEGABYTE:.2f} MB")
+    megabytes = options.out.stat().st_size / MEGABYTE
+    print(f"{printable(str(options.out))}: {megabytes:.2f} MB")
     return 0
 
 
@@ -259,7 +260,7 @@ def _import(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     for recording in options.recordings:
         imported = import_(recording, cache=cache)
-        print(f"{recording}: {sum(imported.values())} new entries")
+        print(f"{printable(str(recording))}: {sum(imported.values())} new entries")
         _print_counts("new", imported)
     return 0
 

@@ -438,8 +438,9 @@ def _write(
         earlier: The table whose failed questions were asked again.
         card: The command and the shard, for the card of the table.
     """
+    shown = printable(str(out))
     if not found:
-        print(f"{out}: no question failed")
+        print(f"{shown}: no question failed")
         return 0
     asked = tables.joined(found)
     asked.attrs |= card
@@ -456,14 +457,15 @@ def _write(
         tables.save(table, place)
         for why, number in table["failure"].value_counts().items():
             print(f"{number} failed: {printable(str(why))}", file=sys.stderr)
-        print(f"atlaskit: no question was answered; the rows are in {place}.", file=sys.stderr)
+        where = printable(str(place))
+        print(f"atlaskit: no question was answered; the rows are in {where}.", file=sys.stderr)
         return 1
     tables.save(table, out)
     _print(found, cases)
     if len(found) > 1:
         done += f" by {len(found)} methods"
     paid = f"{asked['calls_paid'].sum():.0f}" if "calls_paid" in asked else "no"
-    print(f"{out}: {done}, {paid} model calls paid now; how it was made: {out}.txt")
+    print(f"{shown}: {done}, {paid} model calls paid now; how it was made: {shown}.txt")
     return 0
 
 
@@ -598,6 +600,11 @@ def _cases(options: argparse.Namespace) -> Benchmark:
         for column, *values in options.where:
             if not values:
                 raise InputError(f"--where {column} needs a value: --where COLUMN VALUE …")
+            if column in conditions:
+                raise InputError(
+                    f"--where names {column} twice: give all of its values at once, --where "
+                    f"{column} VALUE VALUE …"
+                )
             conditions[column] = tuple(map(literal, values))
         found = found.where(**conditions)
     if options.first is not None:
@@ -625,5 +632,5 @@ def literal(text: str) -> Any:
     """Return a command-line word read as JSON, or the word itself if it is not JSON."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -109,6 +109,11 @@ def check_export(options: argparse.Namespace, path: Path | None) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     check_export(options, options.out)
+    for path in options.what:
+        if path.exists() and options.out.exists() and path.samefile(options.out):
+            raise InputError(
+                f"--out {printable(str(path), 200)} is what is exported: name another file."
+            )
     cache = Cache(options.cache)
     videos = [open_video(name, cache=cache) for name in options.video]
     noted_videos = [open_video(name, cache=cache) for name in options.notes]
@@ -120,11 +125,13 @@ def _export(options: argparse.Namespace) -> int:
         contents += _passages(path, only_video, options.recorded_at, options.traces)
     for video in noted_videos:
         contents += GridExplorer(video, cache=cache).passages
-    if not contents:
+    if not (options.what or options.notes):
         raise InputError(
             "Name what to export: a saved result, a table of evaluate, a file of passages, or "
             "--notes VIDEO."
         )
+    if not contents:
+        raise InputError("There is nothing to export: what you name holds no passages or notes.")
     export(
         contents,
         options.out,

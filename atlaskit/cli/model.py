@@ -119,8 +119,13 @@ def _agree(notices: Sequence[str]) -> None:
     if not sys.stdin.isatty():
         raise InputError(f"{' '.join(notices)} Pass --yes to go on without a question.")
     print(f"atlaskit: {' '.join(notices)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not _says_yes():
         raise InputError("No server was started.")
+
+
+def _says_yes() -> bool:
+    """Return whether the user says yes; the end of the input, by Ctrl-D, is a no."""
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 @contextmanager
@@ -290,7 +295,8 @@ def agrees(options: argparse.Namespace) -> bool:
     if not sys.stdin.isatty():
         print("Pass --yes to go on; the replies so far are cached.")
         return False
-    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+    print("Go on? [y/N] ", end="", flush=True)
+    return _says_yes()
 
 
 WORDS: dict[str, Any] = {"yes": True, "no": False, "none": None}

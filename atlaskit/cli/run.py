@@ -8,7 +8,7 @@ from pathlib import Path
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.outputs import add_output, path_of
-from atlaskit.errors import AtlasError, InputError
+from atlaskit.errors import AtlasError, InputError, printable
 from atlaskit.experiments.runner import run_all
 
 EXAMPLES = """examples:
@@ -96,9 +96,8 @@ def _run(options: argparse.Namespace) -> int:
         replay=options.replay,
     )
     failed = [run for run in runs if run.failure]
-    print(
-        f"{len(runs) - len(failed)} of {len(runs)} notebooks finished: {options.out / 'index.html'}"
-    )
+    page = printable(str(options.out / "index.html"))
+    print(f"{len(runs) - len(failed)} of {len(runs)} notebooks finished: {page}")
     if failed:
         raise AtlasError(" ".join(run.failure for run in failed))
     return 0

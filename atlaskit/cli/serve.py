@@ -14,7 +14,7 @@ from atlaskit.models.serving.flags import Copies
 from atlaskit.models.serving.plan import gpu_gib, plan
 from atlaskit.models.serving.process import all_kept
 from atlaskit.models.serving.server import USUAL_PORT, serve
-from atlaskit.models.spec import EXAMPLE
+from atlaskit.models.spec import EXAMPLE, is_address
 
 PAPER = (
     "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 "
@@ -100,6 +100,11 @@ def _stop(model: str | None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    if (options.stop or options.plan is not None) and is_address(options.model or ""):
+        raise InputError(
+            "--plan and --stop are for a model on this machine; "
+            f"{printable(options.model, 200)!r} is an address."
+        )
     if options.stop:
         return _stop(options.model)
     if options.model is None:

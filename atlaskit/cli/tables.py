@@ -167,8 +167,8 @@ def _merge(options: argparse.Namespace) -> int:
     tables.save(whole, options.out)
     failed = (whole["failure"] != "").sum()
     print(
-        f"{options.out}: {len(whole)} rows of {len(options.shards)} shards, {failed} of them with "
-        "a failed call"
+        f"{printable(str(options.out))}: {len(whole)} rows of {len(options.shards)} shards, "
+        f"{failed} of them with a failed call"
     )
     return 0
 
@@ -199,8 +199,8 @@ def _compare(options: argparse.Namespace) -> int:
         failed = (table["failure"] != "").sum()
         if failed:
             print(
-                f"{path}: {failed} questions had a failed call, and those without an answer count "
-                "as wrong; `evaluate --rerun failures` asks them again."
+                f"{printable(str(path))}: {failed} questions had a failed call, and those without "
+                "an answer count as wrong; `evaluate --rerun failures` asks them again."
             )
     _print_differences(one.attrs, other.attrs)
     return 0
@@ -260,7 +260,7 @@ class _Command(BaseModel):
     seed: int = 0
     first: Annotated[int, Field(ge=1)] = 1
     skip_bad: bool = False
-    method: list[Word] = []
+    method: Annotated[list[Word], Field(min_length=1)] = [""]
     settings: list[Pair] = []
     prices: Word = ""
     model: Annotated[list[Word], Field(min_length=1, max_length=2)] = [""]

@@ -146,5 +146,6 @@ def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Su
     Output("--transcribe", "", SRT).check(written)
     lines = transcribe(video, asr, save=written, **options)
     if len(lines):
-        print(f"{written}: {len(lines)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
+        shown = printable(str(written))
+        print(f"{shown}: {len(lines)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
     return lines

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 from pydantic import BaseModel
 
+from atlaskit import limits
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json, read_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
@@ -155,13 +156,17 @@ class Cached:
         return [self._vlm.answered or ""]
 
     def _stored_history(self) -> list[str]:
-        """Return the models that answered at this address, the latest last."""
+        """Return the models that answered at this address, the latest last.
+
+        An imported cache may name any number of them, and each costs a look-up for every call.
+        """
         stored = self.cache.get_json(self._answered_key())
         if isinstance(stored, str):
-            return [stored]
+            stored = [stored]
         if not isinstance(stored, list):
             return []
-        return [name for name in stored if isinstance(name, str)]
+        names = [name for name in stored if isinstance(name, str) and len(name) <= limits.NAME]
+        return names[-MOST_ANSWERING:]
 
     def _note(self, answered: str) -> None:
         """Add the model that answers to the history, if the history does not say so already.

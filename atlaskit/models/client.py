@@ -7,7 +7,6 @@ attempt is counted. This module knows nothing of prompts and grids.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -31,7 +30,7 @@ from atlaskit.models.dialect import (
     merged,
     sampling_parameters,
 )
-from atlaskit.models.http import HttpFailure
+from atlaskit.models.http import HttpFailure, object_of, parsed
 from atlaskit.models.names import family_of, is_generic, is_same_model, preset_named
 from atlaskit.models.protocol import (
     BadReply,
@@ -446,8 +445,8 @@ class VLM:
                 page, _ = self._line.endpoint.exchange(
                     f"{self.base_url.removesuffix('/v1')}/version"
                 )
-                facts["version"] = str(json.loads(page)["version"])[:80]
-        except (ModelError, HttpFailure, ValueError, KeyError, TypeError):
+                facts["version"] = str(object_of(parsed(page))["version"])[:80]
+        except (ModelError, HttpFailure, KeyError):
             pass  # a proxy may forward chat completions alone
         return facts
 

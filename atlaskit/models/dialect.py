@@ -659,4 +659,5 @@ def _words(failure: HttpFailure) -> str:
 def _is_named(words: str, field: str) -> bool:
     """Return whether the plain words of an error name a field of a body."""
     is_schema = field in SCHEMA_FIELDS and SCHEMA_NAMES.search(words) is not None
-    return is_schema or re.search(rf"\b{plain(field)}\b", words) is not None
+    name = re.escape(plain(field))
+    return is_schema or re.search(rf"(?<!\w){name}(?!\w)", words) is not None

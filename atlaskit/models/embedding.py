@@ -177,7 +177,7 @@ def read_embeddings(body: Any, count: int) -> tuple[Vectors, str]:
             )
         with np.errstate(over="ignore"):
             vectors = np.array([rows[index] for index in range(count)], "<f4")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"no embeddings ({printable(reason(error), 200)})") from error
     if (
         vectors.ndim != 2

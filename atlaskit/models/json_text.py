@@ -248,7 +248,7 @@ Schema = Mapping[str, Any]
 _INTEGER = re.compile(r"[+-]?\d{1,15}(?:\.0*)?")
 _LETTER = re.compile(r"(?:option |choice |answer )?[(\[]?([a-z])[)\]]?[.:]?", re.IGNORECASE)
 _LABELLED = re.compile(
-    r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*(.+)", re.IGNORECASE
+    r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*+(.+)", re.IGNORECASE
 )
 """A choice's letter or number, and its text behind it."""
 

@@ -256,6 +256,10 @@ VERSION = re.compile(
 """The end of a name that is a version: a date, a revision, "latest"."""
 SUFFIXES = (":free", ":beta", ":nitro", ":floor", ":exacto", ".gguf")
 """The end of a name that is a price or the form of a file."""
+MOST_VERSIONS = 8
+"""Most versions at the end of a name that are left out to compare it."""
+LONGEST_VERSION = 40
+"""Most characters of one of them."""
 GENERIC = frozenset({
     "default", "model", "models", "local", "local-model", "llm", "vlm", "vision", "chat", "base",
     "main", "test", "unknown", "none", "null", "any", "auto", "custom", "my-model", "your-model",
@@ -277,8 +281,7 @@ def is_same_model(asked: str, answered: str) -> bool:
 
     Args:
         asked: The name in the request.
-        answered: The name in the reply; "" if it names none, which counts as the same. A longer one
-            than `limits.NAME` must be equal, since the versions at its end are found one by one.
+        answered: The name in the reply; "" if it names none, which counts as the same.
     """
     if not answered.strip() or asked == answered:
         return True
@@ -286,8 +289,6 @@ def is_same_model(asked: str, answered: str) -> bool:
     second = _bare(answered)
     if first == second:
         return True
-    if len(first) > limits.NAME or len(second) > limits.NAME:
-        return False
     if _has_fixed_version(first) and _has_fixed_version(second):
         return False
     return _without_version(first) == _without_version(second)
@@ -305,16 +306,22 @@ def _bare(name: str) -> str:
 def _without_version(name: str) -> str:
     """Return a name without the versions at its end, such as "-0", Anthropic's newest version."""
     name = name.removesuffix("-0")
-    shorter = VERSION.sub("", name)
-    while shorter and shorter != name:
-        name = shorter
-        shorter = VERSION.sub("", name)
+    for _ in range(MOST_VERSIONS):
+        version = _version(name)
+        if version is None or version.start() == 0:
+            break
+        name = name[: version.start()]
     return name
+
+
+def _version(name: str) -> re.Match[str] | None:
+    """Return the version at the end of a name, if any."""
+    return VERSION.search(name, max(0, len(name) - LONGEST_VERSION))
 
 
 def _has_fixed_version(name: str) -> bool:
     """Return whether a name ends in a numbered version, unlike "latest" or "preview"."""
-    version = VERSION.search(name)
+    version = _version(name)
     return version is not None and any(map(str.isdecimal, version[0]))
 
 
@@ -467,8 +474,8 @@ PROSE = {".md", ".csv"}
 TEMPLATE = "chat_template.jinja"
 TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
 """Files that may hold a model's chat template."""
-ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-"""The name of a model on the Hugging Face hub."""
+ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]{0,199}/[\w.-]{1,200}", re.ASCII)
+"""The name of a model on the Hugging Face hub. Both parts can be names of folders."""
 POINT = re.compile(r"(?<=\d)_(?=\d)")
 """The underscore that stands for a point in the name of an architecture: qwen3_5."""
 
@@ -479,7 +486,6 @@ def resolve_model(model: str) -> str:
     Raises:
         InputError: If it is neither. The check comes before vLLM is installed for the model.
     """
-    path = Path(model).expanduser()
     if model in registered(MODELS):  # even if a folder has the same name, which is then ./NAME
         brought: Shipped = load(MODELS, model)
         if not (brought.weights / "config.json").is_file():
@@ -487,8 +493,8 @@ def resolve_model(model: str) -> str:
                 f"The weights of {model} are not in {brought.weights}, where its package has them."
             )
         return str(brought.weights)
-    if path.is_dir():
-        return str(path.resolve())
+    if is_folder(model):
+        return str(Path(model).expanduser().resolve())
     if not ON_THE_HUB.fullmatch(model):
         names = "".join(f"{name}, " for name in registered(MODELS))
         raise InputError(
@@ -496,6 +502,14 @@ def resolve_model(model: str) -> str:
             "the hub (OWNER/NAME), or an address (http://… or https://…)."
         )
     return model
+
+
+def is_folder(name: str) -> bool:
+    """Return whether there is a folder of a name, in which ~ stands for the home folder."""
+    try:
+        return Path(name).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):  # a path too long, of no user, or with a zero byte
+        return False
 
 
 def served_name(model: str, arguments: Sequence[str] = ()) -> str:
@@ -520,7 +534,8 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
         if path.is_file() and not is_hidden and path.suffix not in PROSE:
             with path.open("rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{place} {content}\n".encode())
+            # The name of a file may be no UTF-8.
+            digest.update(f"{place} {content}\n".encode(errors="surrogateescape"))
     return f"{name}@{digest.hexdigest()[:12]}"
 
 
@@ -560,7 +575,7 @@ def _architecture(folder: Path) -> str:
     """
     try:
         kind = str(json.loads((folder / "config.json").read_bytes())["model_type"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     paths = (folder / name for name in TEMPLATES)
     is_thinker = any(b"<think>" in path.read_bytes() for path in paths if path.is_file())

@@ -530,7 +530,7 @@ def now_s() -> float:
 
 
 def is_stopped() -> bool:
-    """Return whether a server is installed or started now."""
+    """Return whether the clock is stopped, since a server is installed or started now."""
     return _starts > 0
 
 

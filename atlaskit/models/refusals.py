@@ -51,7 +51,8 @@ PLACES = ("loc", "param")
 """Fields that name the part of a request that is wrong, beside the words about it."""
 CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|kind", re.IGNORECASE)
 """Fields that hold an error's code or type."""
-CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
+CODE_HEADERS = re.compile(r"x-(?:(?!err).)*+err.*(type|code)", re.DOTALL)
+"""Headers with an error's code or type."""
 CONTENT = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
 """Statuses of refusals that concern the content of a request. 0 stands for an error that names no
 code in an answer that has status 200."""
@@ -500,7 +501,7 @@ def _title(text: str) -> str:
 
 RETRY = re.compile(r"(?:[\w-]+-)?retry-(?:after|in)(?:-\w+)?")
 """Headers with a delay."""
-RESET = re.compile(r"(?=.*rate-?limit).*reset.*")
+RESET = re.compile(r"(?=.*rate-?limit).*reset.*", re.DOTALL)
 """Headers with the time at which the window of a rate limit begins anew. The header with
 "remaining" in place of "reset" says how many requests are left in the window, and the one with
 "limit" how many it allows."""
@@ -684,7 +685,7 @@ def _moment(text: str) -> datetime | None:
         pass
     try:
         return parsedate_to_datetime(text)
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, OverflowError):
         return None
 
 

@@ -19,12 +19,12 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, NoReturn
 
 from atlaskit.errors import InputError, check_positive, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, checked_extra_body, dialect_named
 from atlaskit.models.http import SECRET_NAMES
+from atlaskit.models.names import is_folder
 
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
 """Name of a model, as an example in messages."""
@@ -77,7 +77,7 @@ class ModelSpec:
                 "vlm is empty: give a model, the address of a server, or a name such as "
                 f"{EXAMPLE!r}."
             )
-        if WITHOUT_SCHEME.fullmatch(self.model) and not _is_folder(self.model):
+        if WITHOUT_SCHEME.fullmatch(self.model) and not is_folder(self.model):
             bare = shown.lstrip("/")
             raise InputError(
                 f"{shown!r} is an address without its beginning: write http://{bare}, or "
@@ -166,7 +166,7 @@ class ModelSpec:
         """
         text = text.strip()
         is_path = text.startswith(("/", "./", "../", "~")) and " --" not in text
-        if is_path or _is_folder(text):  # its name may contain blanks
+        if is_path or is_folder(text):  # its name may contain blanks
             return cls(text)
         parser = _WordParser(add_help=False, allow_abbrev=False)
         parser.add_argument("model", nargs="*")
@@ -185,7 +185,7 @@ class ModelSpec:
 
         For a folder without options they are its path, which needs no quotes.
         """
-        if _is_folder(self.model) and not (self.settings or self.limits or self.key_env):
+        if is_folder(self.model) and not (self.settings or self.limits or self.key_env):
             return self.model
         words = [self.model]
         if self.name is not None:
@@ -342,10 +342,3 @@ class _WordParser(argparse.ArgumentParser):
         # argparse quotes a wrong value. A long one may be a key that stands in the wrong place.
         shown = re.sub(r": '.{13,}'", "", message, flags=re.DOTALL)
         raise InputError(f"The words that name a model are wrong: {shown}.")
-
-
-def _is_folder(text: str) -> bool:
-    try:
-        return Path(text).expanduser().is_dir()
-    except (OSError, RuntimeError, ValueError):  # a path too long, of no user, or with a zero byte
-        return False

@@ -150,3 +150,5 @@ def test_the_command_says_which_cache_and_why(
     assert main(["cache", "--cache", "../other"]) == 0 and "--cache names it" in capsys.readouterr().out
     monkeypatch.setenv(VARIABLE, "~/paid")
     assert default_place().directory == home / "paid" == Cache().directory, "the variable comes first"
+    monkeypatch.setenv(VARIABLE, "~nobody-here/paid")
+    assert default_place().directory == Path("~nobody-here/paid").absolute()

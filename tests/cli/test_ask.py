@@ -87,6 +87,7 @@ def broken(in_tmp: Path) -> None:
     """The current folder has misnamed files, a pipe, and a cache."""
     Path("text.mp4").write_text("plain text\n" * 99)
     Path("file").touch()
+    Path("file.csv").touch()
     os.mkfifo("pipe")
     speaking_video(Path("talk.mkv"), [(1.0, "one")], 3)
     Cache("cache").put("reply:1:x", b"paid")
@@ -100,13 +101,21 @@ INPUT_ERRORS: dict[str, str] = {
     "ask {film} Who? --seconds 0": "must be above 0 seconds; got 0",
     "ask {film} Who? --language en": "no subtitle track",
     "ask {film} Who? --choice red --choice blue --count": "leave them out",
+    "ask {film} Who? --total-calls 5": "--total-calls is for --each",
+    "ask {film} Who? --each rows.csv --within 0 1": "--within is for one run: leave it out",
     "ask {film} Who? --within 1:75 9": "'1:75' is not a time: write 65, 65.5, 1:05",
     "view {film} f.png --open 3 5": "Expand cannot take cell 5 here; the cells it can take: none",
     "browse ''": "argument rows: must name a file or a folder; got an empty text",
     "run --data missing --model oracle": "--data names a folder, and there is none: missing",
     "evaluate cache --model m": "cache is not a file: name one of",
     f"{WORLD} --where topic 3": "no column 'topic'",
+    f"{WORLD} --where category a --where category b": "--where names category twice",
+    "export file.csv --out ./file.csv": "is what is exported: name another file",
+    "export --notes {film} --out notes.csv": "There is nothing to export",
+    "serve http://h/v1 --plan 24": "'http://h/v1' is an address",
     f"{WORLD} --hours 10": "leave out --hours",
+    f"{WORLD} --load worlds {'[' * 9_999}": "worlds is a whole number",
+    f"{WORLD} --load seeds [1]": "seeds must be development, selection, test; got [1]",
     f"{WORLD} --method blind uniform --set cell 3": "None of blind, uniform has a setting 'cell'",
     "evaluate atlasworld --model nano --dialect openai": "--dialect is for an endpoint, and 'nano'",
     f"evaluate atlasworld --model http://h/v1 a --key-env {KEY}": "never the key itself",
@@ -114,6 +123,8 @@ INPUT_ERRORS: dict[str, str] = {
     "cache export x.jsonl.xz --run cache/entries/cache.db": "not valid JSON",
     "cache import pipe": "it is no regular file",
     "mcp --root absent": "--root names a folder",
+    "mcp --root ~nobody-here": "--root names a folder",
+    f"evaluate {'a' * 300} --model m": "no file has so long a name as 'aaa",
     f"{HEAR} --audio-track 7": "There is no audio_track 7: talk.mkv has the sound tracks 0",
     f"{HEAR} --parallel 0": "--parallel: must be a whole number from 1; got 0",
 }
@@ -141,6 +152,13 @@ def test_a_full_disk_and_a_closed_pipe_end_in_one_sentence(film_file: Path, in_t
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "") and Path("f.png").exists()
+
+
+def test_a_current_folder_that_was_removed_is_told(shell: Shell) -> None:
+    Path("gone").mkdir()
+    os.chdir("gone")
+    Path("../gone").resolve().rmdir()
+    assert "the current folder was removed" in shell("cache --cache other", status=2)
 
 
 VARIABLE = "ATLASKIT_TEST_KEY"

@@ -18,6 +18,7 @@ from atlaskit.__main__ import main
 from atlaskit.cli import evaluate
 from atlaskit.errors import InputError
 from atlaskit.evaluation import tables
+from atlaskit.models.cached import ANSWERED
 from atlaskit.models.http import Endpoint
 from atlaskit.models.spec import ModelSpec
 from atlaskit.viz.widgets import RunTable
@@ -79,19 +80,20 @@ def test_nothing_in_a_card_is_read_as_an_option(asked: list[ModelSpec], model: l
         assert spec.access() == {"api_key": ""} and spec.name == model[1], "a name is a name, whatever it says"
 
 
-ODD_FIELDS: dict[str, Any] = {
-    "benchmark": "nothing",
-    "root": "a\0b",
-    "load": [["worlds"]],
-    "method": ["video-rlm", "no such method"],
-    "model": {"a": 1},
-    "search": "worst",
-}
+ODD_FIELDS: list[tuple[str, Any]] = [
+    ("benchmark", "nothing"),
+    ("root", "a\0b"),
+    ("load", [["worlds"]]),
+    ("method", []),
+    ("method", ["video-rlm", "no such method"]),
+    ("model", {"a": 1}),
+    ("search", "worst"),
+]
 
 
-@pytest.mark.parametrize("field", ODD_FIELDS)
-def test_odd_fields_of_a_card_end_in_a_sentence(field: str, shell: Shell) -> None:
-    write_card(**{"oracle": 0.0, field: ODD_FIELDS[field]})
+@pytest.mark.parametrize(("field", "value"), ODD_FIELDS)
+def test_odd_fields_of_a_card_end_in_a_sentence(field: str, value: Any, shell: Shell) -> None:
+    write_card(**{"oracle": 0.0, field: value})
     told = shell(LIKE, status=2)
     assert len(told.splitlines()) == 1 and field in told, told
 
@@ -111,6 +113,10 @@ def test_devices_and_pipes_are_refused_at_once(shell: Shell) -> None:
 def test_what_a_file_is_called_is_shown_and_not_obeyed(shell: Shell) -> None:
     told = shell("frame", "a\x1b]0;owned\x07\u202eb.mp4", "1", "frame.png", status=2)
     assert told.strip().isprintable() and "owned" in told
+    ak.Cache("cache").put_json(ANSWERED.key(address="", model=""), "m")
+    for action in ("export", "import"):
+        told = shell(f"cache {action}", "a\x1b]0;owned\x07b.jsonl.xz")
+        assert told.replace("\n", "").isprintable() and "owned" in told
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import io
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from cli.conftest import Shell
 from support.paths import ROOT
 
 from atlaskit.cli import serve as command
+from atlaskit.cli.model import agrees
 from atlaskit.cli.serve import PAPER
 from atlaskit.models.protocol import ServerError
 from atlaskit.models.serving.process import free_port
@@ -82,6 +84,8 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
     if not words:
         assert "some gigabytes, will be installed into venv" in said
         assert "no NVIDIA GPU: Qwen/Qwen3-VL-2B-Instruct (4 GB of weights) will run on its processor" in said
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert not agrees(Namespace(yes=False)), "the end of the input is a no"
 
 
 @pytest.mark.parametrize(

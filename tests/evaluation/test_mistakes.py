@@ -59,6 +59,7 @@ MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: ak.ASR("localhost:8000", "m"), "must begin with http"),
     (lambda world: ak.Embedder(URL, "m").embed(["a", " "]), "1 to [0-9]+ texts"),
     (lambda world: ak.VLM(URL, "m", in_flight=0), "in_flight must be a positive number"),
+    (lambda world: ak.VLM(URL, "m", timeout_s="300"), "timeout_s must be a positive number; got .300."),  # type: ignore[arg-type]
     (lambda world: ak.VLM(URL, "m", extra_body={"messages": []}), "'messages': atlaskit sets it"),
     (lambda world: ak.Prices(prompt=-1, completion=1), "prompt must be a price in USD .*, from 0; got -1"),
     (lambda world: ak.Prices(prompt=1, completion=1, cached=2), "cached must be at most prompt, 1 USD; got 2"),

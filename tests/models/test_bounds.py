@@ -12,7 +12,7 @@ from support.loopback import loopback
 from support.stand_ins import Pick, request
 
 from atlaskit import limits
-from atlaskit.models import answers, chat, completion, dialect, embedding, names, refusals, speech
+from atlaskit.models import answers, chat, completion, dialect, embedding, json_text, names, refusals, speech
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import HOSTED, Payload
 from atlaskit.models.http import HttpFailure, parsed
@@ -20,6 +20,7 @@ from atlaskit.models.protocol import ModelError
 
 MOST_S = 4.0
 """What no input of HUGE bytes may take: two seconds here, twice that elsewhere."""
+CHOICES = {"type": "object", "properties": {"answer": {"enum": [0, 1]}}}
 LONG = 300_000
 HUGE = 10_000_000
 
@@ -46,15 +47,19 @@ def listed(models: list[str]) -> None:
     body = parsed(json.dumps({"data": [{"id": name, "type": name} for name in models]}).encode())
     dialect.dialect_of(body, {}, "m")
     names.chat_models(body)
+    for name, _ in names.entries(body):
+        names.is_same_model("m", name)
 
 
 PARSERS: dict[str, Callable[[str], object]] = {
     "error": lambda text: explained(text.encode()),
     "error as JSON": lambda text: explained(json.dumps({"error": {"message": text}}).encode()),
-    "error header": lambda text: refusals.explain(429, {"retry-after": text}, b""),
+    "name of a field": lambda text: explained(json.dumps({"headers": {f"ratelimit{text}\n": 1}}).encode()),
+    "error header": lambda text: refusals.explain(429, {"retry-after": text, f"x-{text}": ""}, b""),
     "body": lambda text: answer_in(text.encode()),
     "reply": lambda text: answer_in(as_answer(content=text)),
     "reply in an object": lambda text: answer_in(as_answer(content='{"cell": 3, "thought": "' + text)),
+    "choice": lambda text: json_text.coerced({"answer": f"B:{text}x\nx"}, CHOICES, ("a", "b")),
     "tool": lambda text: answer_in(as_answer(content="", tool_calls=[{"function": {"arguments": text}}])),
     "model": lambda text: names.is_same_model("gpt-4o", text),
     "list of one": lambda text: listed([text]),
@@ -95,6 +100,10 @@ def test_a_parser_takes_time_by_the_length_of_the_text(name: str) -> None:
     for size in (3_000, LONG):  # within what a call has left for it
         text = repeated(random.Random(f"{name} {size}").choice(UNITS), size)
         check_takes(2 * (limits.READING_S + limits.READING_S_PER_BYTE * size), PARSERS[name], text)
+
+
+def test_a_list_of_long_names_is_compared_in_time() -> None:
+    check_takes(MOST_S, listed, ["-001" * 249] * 4_000)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,9 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-@pytest.mark.parametrize("retry_after", ["-1", "nan", "soon", "", "Wed, 99 Oct 2065 07:28:00 GMT"])
+@pytest.mark.parametrize(
+    "retry_after", ["-1", "nan", "soon", "", "Wed, 99 Oct 2065 07:28:00 GMT", f"Wed, 1 Oct {9**99} 0:0:0 GMT"]
+)
 def test_a_rate_limit_is_waited_for_and_costs_no_call(loop: Loop, slept: list[float], retry_after: str) -> None:
     loop.faults = [failing(429, Retry_After=retry_after)] * 6
     pauses_s = [10 * 0.01 * 3**refusals for refusals in range(6)]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise

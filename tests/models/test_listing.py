@@ -10,7 +10,7 @@ from support.stand_ins import request
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import ModelWarning, Unrecorded
-from atlaskit.models.cached import Cached
+from atlaskit.models.cached import ANSWERED, MOST_ANSWERING, Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.names import chat_models, is_same_model
 from atlaskit.models.protocol import ModelError
@@ -104,6 +104,14 @@ def test_another_models_reply_is_told_and_never_served_for_the_one_asked(cache: 
     assert cell_of(elsewhere, "qwen", cache, replay=True) == 3
     with pytest.raises(Unrecorded):
         cell_of(elsewhere, "llama", cache, replay=True)
+
+
+def test_of_an_imported_list_of_models_that_answered_the_latest_count(cache: Cache) -> None:
+    vlm = VLM("http://127.0.0.1:9/v1", "m")
+    cache.put_json(ANSWERED.key(address=vlm.base_url, model="m"), ["m", *map(str, range(99)), "m" * 2_000, "m"])
+    with pytest.raises(Unrecorded):
+        cell_of(vlm.base_url, "m", cache, replay=True)
+    assert cache.stats()["reply"]["misses"] <= MOST_ANSWERING
 
 
 @pytest.mark.parametrize(("names", "requests"), [(("loop", "llama"), 2), (("llama", "gemma", "loop"), 5)])

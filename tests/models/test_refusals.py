@@ -121,12 +121,13 @@ def test_any_error_is_explained_on_one_line(body: Any, status: int, retry_after:
         read_completion(body)
 
 
-FIELDS = ("temperature", "seed", "response_format", "reasoning_effort")
+FIELDS = ("temperature", "seed", "response_format", "reasoning_effort", "top(k)")
 SENT = Payload(b"", {}, frozenset(), frozenset(), optional=FIELDS, limit=17408)
 TOO_MANY = "max_tokens is too large: 17408. This model supports at most 4096 completion tokens."
 ADAPTED: list[tuple[int, Any, dict[str, Any]]] = [
     (400, 'Unknown name "seed": Cannot find field.', {"omits": ("seed",)}),
     (400, "Unrecognized request arguments: reasoning_effort, seed", {"omits": ("seed", "reasoning_effort")}),
+    (400, "Unknown field top(k) here", {"omits": ("top(k)",)}),
     (400, "Failed to initialize samplers: failed to parse grammar", {"omits": ("response_format",)}),
     (400, "'max_tokens' is not supported. Use 'max_completion_tokens'.", {"length": "max_completion_tokens"}),
     (400, TOO_MANY, {"most_tokens": 4096}),

@@ -21,6 +21,7 @@ from atlasworld.nano.model import PRESET, WEIGHTS
 URL = "https://host.example/v1"
 NOBODY = "http://127.0.0.1:9/v1"
 NANO = served_name(str(WEIGHTS))
+LONG = ("~nobody-here/m", "a" * 300, f"a/{'b' * 300}")
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=12)
 NAMES = WORDS.filter(lambda name: not name.startswith("-") and name.strip() == name)
 FIELDS = WORDS.filter(lambda name: name not in OWN_FIELDS)
@@ -129,7 +130,9 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
 
 
 @pytest.mark.usefixtures("no_start")
-@pytest.mark.parametrize("wrong", ["./missing", "nanno", "http:/host:80/v1", "ws://host/v1", "a b/c", 3, ak.VLM, "  "])
+@pytest.mark.parametrize(
+    "wrong", ["./missing", "nanno", "http:/host:80/v1", "ws://host/v1", "a b/c", 3, ak.VLM, "  ", *LONG]
+)
 def test_no_server_starts_for_what_is_no_model(wrong: Any) -> None:
     with pytest.raises(InputError, match="is no model: pass nano, a folder .* or an address|no second name|^vlm "):
         as_model(wrong)

@@ -27,7 +27,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, reason
+from atlaskit.models.http import object_of
 from atlaskit.models.names import Preset, family_of, preset_named, resolve_model
 from atlaskit.models.protocol import MOST_IMAGES
 
@@ -423,14 +424,17 @@ def sizes_of(model: str) -> Sizes:
         kinds = text.get("layer_types") or ["linear_attention"] * (layers - layers // interval)
         linear = kinds.count("linear_attention")
         # A key and a value of 2 bytes for each of a head's numbers, in layers with full attention.
-        key_value_heads = text.get("num_key_value_heads", heads)
+        key_value_heads = text.get("num_key_value_heads") or heads
         cache_per_token = 2 * 2 * key_value_heads * head_size * (layers - linear)
         key_head = text.get("linear_key_head_dim", 0)
         keys = text.get("linear_num_key_heads", 0) * key_head
         values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
         # Two states a layer: each a matrix in 32 bits and three inputs of a convolution in 16 bits.
         state = 2 * linear * (4 * values * key_head + 2 * 3 * (2 * keys + values))
-    except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        longest = int(text.get("max_position_embeddings") or 2**17)
+        if min(longest, cache_per_token + state) < 1:
+            raise ValueError("a size above 0")
+    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise InputError(
             f"The config.json of {model} lacks {error}, so that it cannot be planned."
         ) from error
@@ -439,7 +443,7 @@ def sizes_of(model: str) -> Sizes:
         is_quantized="quantization_config" in config,
         cache_per_token=cache_per_token,
         state=state,
-        longest=text.get("max_position_embeddings", 2**17),
+        longest=longest,
         patch=family_of(model).patch,
     )
 
@@ -478,7 +482,13 @@ def _config_of(model: str) -> tuple[dict[str, Any], int]:
                     f"The folder of {model} has a config.json and no weights (*.safetensors): "
                     "download them."
                 )
-            return json.loads(path.read_text(encoding="utf-8")), weights
+            try:
+                return object_of(json.loads(path.read_text(encoding="utf-8"))), weights
+            except (OSError, ValueError, RecursionError) as error:
+                raise InputError(
+                    f"The config.json of {model} cannot be read ({reason(error)}), so that it "
+                    "cannot be planned."
+                ) from error
     config: dict[str, Any] | None = published().get(model)
     if config is None:
         raise InputError(

@@ -224,7 +224,7 @@ def format_of(path: str | Path, form: str | None = None) -> Format:
     endings = [ending for ending in ENDINGS if name.endswith(ending)]
     if not endings:
         raise InputError(
-            f"A file to export to ends in {', '.join(ENDINGS)}; got {printable(str(path), 200)}."
+            f"A file of passages ends in {', '.join(ENDINGS)}; got {printable(str(path), 200)}."
         )
     return ENDINGS[max(endings, key=len)]
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,9 @@ def test_the_name_changes_with_weights_and_arguments_only(tmp_path: Path) -> Non
     first = served_name(str(model))
     (model / "model.safetensors").write_bytes(b"1")
     second = served_name(str(model))
+    (model / os.fsdecode(b"\xff.txt")).touch()
+    assert served_name(str(model)) not in (first, second)
+    (model / os.fsdecode(b"\xff.txt")).unlink()
     (tmp_path / "there").mkdir()
     moved = model.rename(tmp_path / "there" / "model")
     (moved / "README.md").write_text("A model card.")
@@ -195,9 +199,10 @@ def test_the_plan_of_a_folder_goes_by_the_size_of_its_files(tmp_path: Path, caps
     assert sizes_of(folder).weights == 4_000_000
     assert main(["serve", folder, "--plan", "24"]) == 0
     assert "--max-model-len 74752" in capsys.readouterr().out, "and nothing is started"
-    Path(folder, "config.json").write_text("{}")
-    assert main(["serve", folder, "--plan", "24"]) == 2
-    assert "lacks" in capsys.readouterr().err
+    for text in ("{}", "[]", "{", "[" * 9_999, '{"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 1}'):
+        Path(folder, "config.json").write_text(text)
+        assert main(["serve", folder, "--plan", "24"]) == 2
+        assert "cannot be planned" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", published())
