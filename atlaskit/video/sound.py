@@ -377,11 +377,16 @@ def _frames(
 
     If a packet cannot be decoded, the reason is added to `damage`, and the next one is decoded.
     """
-    from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
+    from atlaskit.video.readers.container import (
+        DECODE_ERRORS,
+        discard_others,
+        is_transient,
+        packets_of,
+    )
 
     discard_others(container, stream)
     try:
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             try:
                 for frame in packet.decode():
                     if frame.samples and frame.sample_rate:
