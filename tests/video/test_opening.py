@@ -139,6 +139,14 @@ def test_malformed_facts_are_ignored(remembered: VideoFile, cache: Cache, change
         open_video(fingerprint=remembered.fingerprint, cache=cache)
 
 
+def test_a_film_wider_than_any_requested_frame_is_shown_and_recalled(tmp_path: Path, cache: Cache) -> None:
+    wide = open_video(make_video(tmp_path / "wide.mkv", "ffv1", 1, size=(17_000, 20)))
+    remember_video(wide, cache)
+    assert wide.frame(0.0).size == open_video(fingerprint=wide.fingerprint, cache=cache).size == (17_000, 20)
+    with pytest.raises(InputError, match="1 to 16384 pixels wide"):
+        wide.frames([0.0], size=(17_001, 20))
+
+
 @pytest.mark.parametrize(("suffix", "codec"), [("mkv", "pcm_s16le"), ("ts", "mp2")])
 def test_a_subtitle_file_counts_from_the_earliest_stream(tmp_path: Path, suffix: str, codec: str, cache: Cache) -> None:
     """Where the picture starts 3 s after the sound, the line of second 4 is shown with second 1."""
