@@ -35,7 +35,7 @@ from atlaskit.runs.result import Result
 from atlaskit.viz import plots
 from atlaskit.viz.plots import runs
 from atlaskit.viz.plots.costs import front
-from atlaskit.viz.plots.style import beside_truth
+from atlaskit.viz.plots.style import beside_truth, set_title
 from atlasworld import World
 
 matplotlib.use("Agg")
@@ -117,6 +117,12 @@ def texts_of(ax: Axes) -> Iterator[Text]:
 def box_of(text: Text) -> Bbox:
     """Return the box of a text in pixels; that of an annotation would include its arrow."""
     return Text.get_window_extent(text)
+
+
+def test_prices_in_a_title_are_no_formula_on_axes_of_another_style() -> None:
+    _, ax = plt.subplots()
+    set_title(ax, "Does it cost $5{ or $10?")
+    ax.figure.draw_without_rendering()
 
 
 @pytest.mark.family
