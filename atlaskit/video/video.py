@@ -33,8 +33,8 @@ SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 LARGEST_SIDE_PX = 16384
 """The largest width and height of a requested frame, unless it is the video's own size."""
-LARGEST_OWN_SIDE_PX = 1 << 16
-"""The largest width and height of a video."""
+LARGEST_OWN_SIDE_PX = 65_500
+"""The largest width and height of a video, as of a JPEG."""
 
 
 class Video(ABC):
