@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
     from av.audio.stream import AudioStream
     from av.container import InputContainer
+    from av.packet import Packet
 
 RATE = 16_000
 """Samples per second. Speech models are trained on this rate."""
@@ -385,8 +386,9 @@ def _frames(
     )
 
     discard_others(container, stream)
+    packets: Iterator[Packet[AudioStream]] = packets_of(container, stream)
     try:
-        for packet in packets_of(container, stream):
+        for packet in packets:
             try:
                 for frame in packet.decode():
                     if frame.samples and frame.sample_rate:
