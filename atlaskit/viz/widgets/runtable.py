@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, printable, reason
@@ -342,7 +344,7 @@ def _is_missing(value: Any) -> bool:
     """Return whether a table has no value in a cell: None, NaN, NaT, or NA of pandas."""
     import pandas as pd
 
-    return value is None or value is pd.NA or bool(value != value)  # NaN and NaT are not themselves
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 def _cell(value: Any) -> Any:
@@ -353,7 +355,7 @@ def _cell(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return a value as plain JSON: a number, a bool, None, or a line of text."""
-    value = value.item() if hasattr(value, "item") else value
+    value = value.item() if isinstance(value, np.generic) else value
     if _is_missing(value):
         return None
     if isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
