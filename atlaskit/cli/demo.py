@@ -7,6 +7,7 @@ import csv
 import filecmp
 import inspect
 import io
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -88,12 +89,15 @@ def _demo(options: argparse.Namespace) -> int:
         result = ask(case.opened(), case.question, vlm=vlm, cache=cache, show=True)
     print(result)
     walk.save(result, out / "run.html")
-    shown = printable(str(out), 120)
+    shown = printable(str(out))
+    film_here = shlex.quote(f"{shown}/{film.name}")
+    table_here = shlex.quote(f"{shown}/questions.csv")
+    question = shlex.quote(printable(case.question.text))
     print(
         f"\nHow it was found, step by step: open {shown}/run.html in a browser. Next, try\n"
-        f"  atlaskit explore {shown}/{film.name}\n"
-        f'  atlaskit ask {shown}/{film.name} "{case.question.text}" --model MODEL\n'
-        f"  atlaskit evaluate {shown}/questions.csv --model MODEL\n"
+        f"  atlaskit explore {film_here}\n"
+        f"  atlaskit ask {film_here} {question} --model MODEL\n"
+        f"  atlaskit evaluate {table_here} --model MODEL\n"
         "and then a film of your own."
     )
     return 0

@@ -60,6 +60,10 @@ ROWS = (UNIFORM, CAPTIONS, VIDEO_RLM)
 """The methods of the paper's tables that need only one model."""
 FRAMES = 160
 """Frames of uniform sampling in the paper's tables."""
+MOST_PER_IMAGE = 64
+"""The most frames that uniform sampling shows in an image here."""
+MOST_FRAMES = MOST_PER_IMAGE * MOST_IMAGES
+"""The most frames that one request holds."""
 SETTINGS: dict[str, dict[str, Any]] = {
     UNIFORM: {"frames": FRAMES, "size": 320},
     VIDEO_RLM: {"search": PAPER},
@@ -196,11 +200,10 @@ class _Table:
         more, wanted = self.equal_tokens(self.found)
         for name, ask in more.items():
             self.row(name, ask, spending)
-            frames = frames_near(wanted)["frames"]
-            if wanted > frames:
+            if wanted > MOST_FRAMES:
                 print(
                     f"For as many tokens as the search took, uniform would need {wanted:,} "
-                    f"frames; a request holds {frames:,}."
+                    f"frames; a request holds {MOST_FRAMES:,}."
                 )
 
     def row(self, name: str, ask: partial[pd.DataFrame], spending: Spending) -> None:
@@ -415,9 +418,9 @@ def _failures(rows: pd.DataFrame) -> int:
 def frames_near(wanted: int) -> dict[str, int]:
     """Return the settings of uniform sampling for about `wanted` frames in full images.
 
-    Few frames are shown as 16 an image, many as 64 an image. There are at most as many images as a
-    request can hold.
+    Few frames are shown as 16 an image, many as MOST_PER_IMAGE. There are at most as many images
+    as a request can hold.
     """
-    per_image = 16 if wanted <= 16 * MOST_IMAGES else 64
+    per_image = 16 if wanted <= 16 * MOST_IMAGES else MOST_PER_IMAGE
     images = min(max(1, round(wanted / per_image)), MOST_IMAGES)
     return {"frames": images * per_image, "per_image": per_image}

@@ -24,6 +24,8 @@ Answered = int | Span | Spans | str
 """Value of an answer: the index of a choice, a count, one interval, several or none, or a text."""
 ABSENT: Spans = ()
 """The answer that nothing in the video fits the question. The answer to a count is 0 instead."""
+_SPAN_IN_WORDS = re.compile(r"(\d{1,9}\.\d\d)–(\d{1,9}\.\d\d) s", re.ASCII)
+"""An interval as `Question.in_words` writes it."""
 
 
 @dataclass(frozen=True)
@@ -327,6 +329,17 @@ def _is_interval(span: Any) -> bool:
         case (float() | int() as start_s, float() | int() as end_s):
             return bool(0 <= start_s <= end_s < math.inf)
     return False
+
+
+def spans_in_words(words: str) -> Spans:
+    """Return the intervals in a text by `Question.in_words`; none for any other text."""
+    spans = list[Span]()
+    for part in words.split(", "):
+        found = _SPAN_IN_WORDS.fullmatch(part)
+        if found is None:
+            return ()
+        spans.append((float(found[1]), float(found[2])))
+    return tuple(spans)
 
 
 def as_answered(answer: Any) -> Any:

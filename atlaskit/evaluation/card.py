@@ -68,7 +68,7 @@ class _Card(BaseModel):
     asked: dict[str, Any] = {}
     """The card of the questions: see `questions_card`."""
     asked_again: list[dict[str, Any]] = Field(default=[], alias="asked again")
-    """The cards of the runs that last asked the failed questions again, one for each method."""
+    """The cards of the runs that asked failed questions again, in order, one for each method."""
     command: dict[str, Any] = {}
     """The options of `atlaskit evaluate`, which `--like` repeats."""
     shard: _Part | None = None

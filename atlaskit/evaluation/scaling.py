@@ -406,6 +406,8 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
 def conclusions(table: pd.DataFrame) -> list[str]:
     """Return one sentence for each model, about the gain of the most workers and its limit.
 
+    If there is only one number of workers, it says that no gain is known.
+
     A server counts as saturated if its throughput, in calls a second, hardly grows although clearly
     more calls run in parallel.
 
@@ -421,10 +423,17 @@ def conclusions(table: pd.DataFrame) -> list[str]:
     for model, gains in _models(speedup(table)):
         first = gains.iloc[0]
         last = gains.iloc[-1]
+        name = model.get("model", "The search")
+        if len(gains) == 1:
+            sentences.append(
+                f"{name}: measured with workers={last['workers']:.0f} alone, so there is no "
+                "speed-up to tell."
+            )
+            continue
         calls_ratio = last["busy"] / first["busy"]
         seconds_ratio = last["call_seconds"] / first["call_seconds"]
         sentence = (
-            f"{model.get('model', 'The search')}: {last['workers']:.0f} workers are "
+            f"{name}: {last['workers']:.0f} workers are "
             f"{last['speedup']:.2f} times as fast as {first['workers']:.0f} at equal workload, "
             f"Amdahl's bound is {last['bound']:.2f}"
         )

@@ -314,6 +314,12 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         by_number[part["number"]] = name
     first = next(iter(tables))
     count = tables[first].attrs[SHARD]["of"]
+    for name, table in tables.items():
+        if table.attrs[SHARD]["of"] != count:
+            raise InputError(
+                f"{first} is one of {count} shards and {name} one of {table.attrs[SHARD]['of']}: "
+                "join tables that have the same N in --shard I/N."
+            )
     missing = sorted(set(range(1, count + 1)) - by_number.keys())
     if missing:
         raise InputError(f"Of {count} shards, these are missing: {', '.join(map(str, missing))}.")
@@ -336,6 +342,9 @@ def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) 
     common = dict(cards[0])
     common.pop(SHARD, None)
     common.pop(OF_THE_RUN, None)
+    reruns = [run for card in cards for run in card.get("asked again", ())]
+    if reruns:
+        common["asked again"] = reruns
     if "methods" in common:
         methods = dict[str, Any]()
         for name in common["methods"]:
@@ -414,7 +423,10 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
     table = replaced(earlier, again)
     table.attrs = {
         **earlier.attrs,
-        "asked again": [rows.attrs[OF_THE_RUN] for rows in again.values()],
+        "asked again": [
+            *earlier.attrs.get("asked again", ()),
+            *(rows.attrs[OF_THE_RUN] for rows in again.values()),
+        ],
     }
     return table
 

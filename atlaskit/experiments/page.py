@@ -280,7 +280,7 @@ def _summary(runs: Sequence[NotebookRun]) -> str:
     latest = runs[-1]
     words = list[str]()
     for name, value in latest.settings.items():
-        if value in ("", None, False, OWN):
+        if value is False or value in ("", None, OWN):  # 0 is a setting
             continue
         if name != "model":
             words.append(_text(f"{name} {value}"))
@@ -557,8 +557,10 @@ def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
     others = dict[str, str]()
     for _, run in sorted(by_name.items()):
         if new and not run.is_like(new[-1]):
-            settings = _listed(run.settings) or "none"
-            others[run.name] = f"ran with other settings ({settings}) on {run.when}"
+            difference = f"other settings ({_listed(run.settings) or 'none'})"
+            if dict(run.settings) == dict(new[-1].settings):
+                difference = f"atlaskit {run.versions.get('atlaskit', 'of an unknown version')}"
+            others[run.name] = f"ran with {difference} on {run.when}"
         elif run not in new and not run.is_intact(out):
             others[run.name] = f"ran on {run.when}; its files were changed later"
         else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import read_json
-from atlaskit.environment.question import Question, as_answered, spans_of
+from atlaskit.environment.question import Question, Spans, as_answered, spans_in_words, spans_of
 from atlaskit.errors import InputError, reason
 from atlaskit.runs.exporting import formats
 from atlaskit.runs.exporting.clips import write_clips
@@ -113,8 +113,9 @@ def passages_of_rows(
 ) -> list[Passage]:
     """Return the answers and truths in rows of `ak.evaluate` as passages.
 
-    The evidence is added where the evaluation saved the run (`traces=`). An answer in words and a
-    truth are passages over the whole video, or at second 0 if the video is not given.
+    The evidence is added where the evaluation saved the run (`traces=`). The intervals of an
+    answer or a truth are passages; one in words is a passage over the whole video, or at second 0
+    if the video is not given.
 
     Args:
         rows: The table.
@@ -142,12 +143,14 @@ def _of_row(row: Mapping[str, Any], video: Video | None) -> Iterator[Passage]:
         about["fps"] = video.fps
         end_s = video.duration_s
     method = str(row.get("method") or "")
-    spans = spans_of(row["prediction"])
-    for span_s in spans:
-        yield Passage(*span_s, about["question"], kind="answer", label=method, **about)
-    for kind in ("answer", "truth"):
+    spans: dict[str, Spans] = {"answer": spans_of(row["prediction"]), "truth": ()}
+    if row.get("kind") == "when":
+        spans["truth"] = spans_in_words(str(row.get("truth")))
+    for kind, spans_s in spans.items():
         words = row.get(kind)
-        if isinstance(words, str) and words and not (spans and kind == "answer"):
+        for span_s in spans_s:
+            yield Passage(*span_s, about["question"], as_kind(kind), label=method, **about)
+        if isinstance(words, str) and words and not spans_s:
             yield Passage(0.0, end_s, words, as_kind(kind), label=method, is_whole=True, **about)
     trace = row.get("trace")
     if isinstance(trace, str) and trace and Path(trace).exists():

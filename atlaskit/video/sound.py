@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import DamagedVideo, InputError, VideoError, check_whole, printable, reason
-from atlaskit.video.tracks import Track, same_language, tracks_of
+from atlaskit.video.tracks import Track, is_exact_language, same_language, tracks_of
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
@@ -306,7 +306,13 @@ class Sound:
                     f"No sound track is in {wanted!r}: {listed}. Choose one by audio_track."
                 )
         track = min(
-            candidates, key=lambda track: (track.is_aside, not track.is_default, track.number)
+            candidates,
+            key=lambda track: (
+                track.is_aside,
+                not is_exact_language(self.language, track.language),
+                not track.is_default,
+                track.number,
+            ),
         )
         if track.codec == "unknown":
             raise VideoError(

@@ -51,7 +51,8 @@ MACRO = {
     "zsm": "msa",
     "fil": "tgl",
 }
-"""Maps a language to its macrolanguage, and Filipino to Tagalog. Either tag matches the other."""
+"""Maps a language to its macrolanguage, and Filipino to Tagalog. Either tag matches the other, but
+two languages of one macrolanguage do not match."""
 
 
 def same_language(wanted: str, tag: str) -> bool:
@@ -73,7 +74,14 @@ def same_language(wanted: str, tag: str) -> bool:
         raise InputError(
             f'A language is a code or a name such as "en", "eng" or "English"; got {wanted!r:.80}.'
         )
-    return found is not None and MACRO.get(language, language) == MACRO.get(found, found)
+    return found is not None and (
+        language == found or MACRO.get(language) == found or language == MACRO.get(found)
+    )
+
+
+def is_exact_language(wanted: str | None, tag: str) -> bool:
+    """Return whether a tag means just the wanted language, and not one related by `MACRO`."""
+    return wanted is not None and _code(wanted) == _code(tag)
 
 
 def language_code(language: str) -> str:

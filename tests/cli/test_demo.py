@@ -26,7 +26,9 @@ def test_one_command_makes_a_film_asks_and_says_what_to_try(shell: Shell, monkey
     rows = tables.load("questions.rows.csv")
     assert 1 <= len(rows) <= 10 and rows["video"].unique().tolist() == ["film.mp4"]
     (shown / "questions.csv").write_text("mine")
-    shell("demo --out shown")
+    shown = shown.rename("a $show")
+    printed = shell("demo --out 'a $show'")
+    assert "atlaskit explore 'a $show/film.mp4'\n" in printed and "evaluate 'a $show/questions.csv' --" in printed
     assert (shown / "questions.csv").read_text() == "mine", "a person may have changed it"
     Path("film.mp4").write_text("mine")
     assert "film.mp4 is there already and is not the demo's" in shell("demo --out .", status=2)

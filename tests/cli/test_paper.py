@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from support.answering import answering
 from support.datasets import make_longvideobench, write_json
 
-from atlaskit.cli.paper import frames_near
+from atlaskit.cli.paper import _Table, frames_near
 from atlaskit.evaluation import tables
 from atlaskit.models.protocol import MOST_IMAGES
 
@@ -88,3 +89,10 @@ def test_frames_for_as_many_tokens_fill_whole_images_of_one_request(wanted: int)
     images, rest = divmod(near["frames"], near["per_image"])
     assert rest == 0 and 1 <= images <= MOST_IMAGES and math.isqrt(near["per_image"]) ** 2 == near["per_image"]
     assert abs(near["frames"] - min(max(wanted, 16), 1024)) <= 32
+
+
+@pytest.mark.parametrize(("wanted", "told"), [(163, ""), (1025, "1,025 frames; a request holds 1,024.\n")])
+def test_a_limit_is_told_where_it_is_one(wanted: int, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = Mock(ask={}, equal_tokens=Mock(return_value=({"uniform": Mock()}, wanted)))
+    _Table.fill(table, Mock())
+    assert capsys.readouterr().out.rpartition("need ")[2] == told

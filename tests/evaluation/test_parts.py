@@ -98,10 +98,13 @@ class TestShards:
             part, where = shard(bench, number, 3)
             parts[number] = run(part, cache, k=k)
             parts[number].attrs[SHARD] = where
+        half = parts[2].copy()
+        half.attrs[SHARD] = {**half.attrs[SHARD], "of": 2}
         for given_, words in (
             ({"1": parts[1], "2": parts[2]}, "Of 3 shards, these are missing: 3"),
             ({"1": parts[1], "2": parts[2], "3": parts[3]}, "different settings: settings k is 4 and 8"),
             ({"rows": run(part, cache)}, "without --shard"),
+            ({"1": parts[1], "2": half}, "1 is one of 3 shards and 2 one of 2: join tables"),
         ):
             with pytest.raises(InputError, match=words):
                 merged(given_)
@@ -137,6 +140,10 @@ def test_only_what_failed_is_asked_again(bench: Benchmark, cache: Cache) -> None
     table = with_retried(first, {"video-rlm": run(again, cache)})
     whole = run(bench, cache).drop(columns=OF_THE_RUN)
     pd.testing.assert_frame_equal(table.drop(columns=OF_THE_RUN), whole, check_dtype=False)
+    table = with_retried(table, {"video-rlm": run(again, cache)})
+    assert len(table.attrs["asked again"]) == 2, "each run is on the card"
+    table.attrs[SHARD] = {"number": 1, "of": 1, "places": [*range(len(table))], "whole": table.attrs["asked"]}
+    assert merged({"all": table}).attrs["asked again"] == table.attrs["asked again"]
 
 
 def test_an_estimate_counts_a_video_once_and_scales_with_questions() -> None:

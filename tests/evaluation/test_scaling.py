@@ -12,7 +12,7 @@ from support.model_doubles import Counting
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Case
-from atlaskit.evaluation.scaling import processor, speedup
+from atlaskit.evaluation.scaling import conclusions, processor, speedup
 from atlaskit.runs.archive import export, import_
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
@@ -67,6 +67,8 @@ def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
     assert gains["bound"].tolist() == [1.0, pytest.approx(1 / (0.2 + 0.8 / 4))]
     assert gains["busy"].tolist() == [1.0, 2.0] and gains["call_seconds"].tolist() == [1.0, 0.75]
     assert gains["calls"].tolist() == [20.0, 10.0] and gains["score"].tolist() == [1.0, 0.5]
+    one = table.assign(normalised_seconds=1.0, video="v", rounds=2)[:2]
+    assert conclusions(one) == ["The search: measured with workers=1 alone, so there is no speed-up to tell."]
     assert (gains["low"] <= gains["normalised_seconds"]).all() and (gains["normalised_seconds"] <= gains["high"]).all()
 
 

@@ -83,7 +83,9 @@ def test_sections_of_the_same_settings_stay_and_others_are_named(tmp_path: Path)
     assert 'id="05_c"' in text and 'id="03_a"' not in text and "1 notebook" in text
     assert "03_a: ran with other settings (scale small, model nano, replay False)" in text
     text = text_of(write_index(tmp_path, [run(tmp_path, "06_d", settings=smoke, versions={"atlaskit": "0.2.0"})]))
-    assert 'id="05_c"' not in text, "another version of the kit"
+    assert 'id="05_c"' not in text and "05_c: ran with atlaskit 0.1.0 on " in text, "another version of the kit"
+    text = text_of(write_index(tmp_path, [run(tmp_path, "07_e", settings={**smoke, "seed": 0})]))
+    assert "scale smoke, nano asked, seed 0." in text, "0 is a setting, and False is none"
 
 
 def test_a_record_cannot_show_files_of_other_folders(tmp_path: Path) -> None:

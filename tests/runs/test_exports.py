@@ -19,6 +19,7 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.evaluation import tables
 from atlaskit.runs.exporting.passages import Passage
+from atlaskit.runs.exports import passages_of_rows
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlaskit.viz.widgets import GridExplorer
@@ -57,6 +58,11 @@ def test_rows_and_results_of_many_videos_are_one_file(world: World, answered: Re
     answers = [each for each in found if each.kind == "answer" and each.label == "video-rlm"]
     assert [each.text for each in answers] == [*rows["answer"]] and all(each.is_whole for each in answers)
     assert sum(each.kind == "evidence" for each in found) == rows["evidence"].sum() + len(answered.evidence)
+    when = {"video": "film.mp4", "question": "When?", "kind": "when", "prediction": ((1.0, 2.0),), "method": "uniform"}
+    truth = Question("When?", kind="when", several=True, answer=((1.5, 3.0), (70.0, 71.25)))
+    for given, spans in ((truth, truth.answer), (replace(truth, answer=()), [(0.0, 0.0)])):
+        found = passages_of_rows(pd.DataFrame([{**when, "truth": given.in_words(given.answer)}]))
+        assert [(each.start_s, each.end_s) for each in found if each.kind == "truth"] == [*spans]
     with pytest.raises(InputError, match="they have the columns video, question and prediction"):
         ak.export(pd.DataFrame({"a": [1]}), tmp_path / "x.csv")
     tables.save(rows, tmp_path / "rows.csv")

@@ -17,6 +17,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sysconfig
 import tempfile
@@ -245,13 +246,13 @@ class Plan:
         gib = 2**30
         form = " in FP8" if self.is_fp8 else ""
         plural = "s" if self.conversations > 1 else ""
+        command = f'atlaskit serve {shlex.quote(self.model)} --vllm="{" ".join(self.arguments)}"'
         return (
             f"{self.model} on {self.gb:g} GB: weights {self.weights / gib:.1f} GB{form}; "
             f"{self.conversations} conversation{plural} at once of {self.context:,} tokens ("
             f"{MOST_IMAGES} images at K = {self.k}, {self.cell} px a cell), "
             f"{self.per_conversation / gib:.1f} GB each.\n"
-            f'atlaskit serve {self.model} --vllm="{" ".join(self.arguments)}"   # and k={self.k}, '
-            f"cell={self.cell}"
+            f"{command}   # and k={self.k}, cell={self.cell}"
         )
 
 

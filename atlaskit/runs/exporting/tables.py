@@ -223,28 +223,50 @@ NAMES: dict[str, tuple[str, ...]] = {
 def read_csv(text: str) -> list[Passage]:
     """Return the passages of a CSV by `write_csv`, BORIS, ELAN, or another program that has times.
 
-    Columns are separated by commas, semicolons or tabs, and found by their names (`NAMES`). A time
-    is a number of seconds or a clock time. The START and STOP rows of BORIS are joined; a row
-    without an end is a moment.
+    Columns are found by their names (`NAMES`). They are separated by commas, semicolons or tabs:
+    by the sign that gives the most columns. A time is a number of seconds or a clock time. The
+    START and STOP rows of BORIS are joined; a row without an end is a moment.
 
     Raises:
         InputError: No row names a column for the start, or a time cannot be read.
     """
-    for delimiter in ",\t;":
-        for number, row in enumerate(_rows(text, delimiter, HEADER_ROWS)):
-            columns = _columns(row)
-            has_moments = columns.time is not None and columns.label is not None
-            if columns.start is None and not has_moments:
-                continue
-            below = _rows(text, delimiter)[number + 1 :]
-            body = [each for each in below if any(map(str.strip, each))]
-            if columns.start is None:
-                return _joined(body, columns)
-            in_ms = row[columns.start].strip().lower().endswith("- msec")
-            return [_passage(each, columns, 1e-3 if in_ms else 1.0) for each in body]
-    raise InputError(
-        "no row names a column for the start: call it start_s, start, begin, onset or from."
+    found = [_header(text, delimiter) for delimiter in ",\t;"]
+    # A text in a cell may hold another sign, and a name between two of them.
+    header = min(
+        filter(None, found),
+        key=lambda each: (each.columns.count(None), each.number),
+        default=None,
     )
+    if header is None:
+        raise InputError(
+            "no row names a column for the start: call it start_s, start, begin, onset or from."
+        )
+    names, *below = _rows(text, header.delimiter)[header.number :]
+    columns = header.columns
+    body = [each for each in below if any(map(str.strip, each))]
+    if columns.start is None:
+        return _joined(body, columns)
+    in_ms = names[columns.start].strip().lower().endswith("- msec")
+    return [_passage(each, columns, 1e-3 if in_ms else 1.0) for each in body]
+
+
+class Header(NamedTuple):
+    """The row that names the columns, if they are separated by `delimiter`."""
+
+    delimiter: str
+    number: int
+    """The number of the row, from 0."""
+    columns: Columns
+
+
+def _header(text: str, delimiter: str) -> Header | None:
+    """Return the first row that names a column for times; None if no row does."""
+    for number, row in enumerate(_rows(text, delimiter, HEADER_ROWS)):
+        columns = _columns(row)
+        has_moments = columns.time is not None and columns.label is not None
+        if columns.start is not None or has_moments:
+            return Header(delimiter, number, columns)
+    return None
 
 
 def _rows(text: str, delimiter: str = ",", most: int = MAX_PASSAGES) -> list[list[str]]:

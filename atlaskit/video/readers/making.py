@@ -272,8 +272,16 @@ class _Packets:
 
     def packet(self, number: int) -> VideoPacket:
         """Return a packet with its number in place of its time."""
-        self._source.seek(self._offsets[number])
-        packet = packet_of(self._source.read(self.sizes[number]), self.codec(number))
+        try:
+            self._source.seek(self._offsets[number])
+            content = self._source.read(self.sizes[number])
+        except OSError as error:
+            if not self._is_in_place:
+                raise  # the packets lie in the index
+            raise VideoError(
+                f"{self._path} cannot be read ({reason(error)}): try again."
+            ) from error
+        packet = packet_of(content, self.codec(number))
         packet.time_base = self.tick
         packet.pts = number
         return packet

@@ -12,7 +12,14 @@ from atlaskit.errors import AtlasError, SubtitleError, reason
 from atlaskit.video.subtitles.files import track_of
 from atlaskit.video.subtitles.text import encoding_of, plain_ass_text, plain_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
-from atlaskit.video.tracks import OTHER_CODECS, Track, open_media, same_language, tracks_of
+from atlaskit.video.tracks import (
+    OTHER_CODECS,
+    Track,
+    is_exact_language,
+    open_media,
+    same_language,
+    tracks_of,
+)
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -149,6 +156,9 @@ def _candidates(
             raise SubtitleError(
                 f"{path} has no text track in language {language!r:.80}: choose from {listed}."
             )
+        chosen = _whole(chosen)
+        exact = [found for found in chosen if is_exact_language(language, found.language)]
+        chosen = exact or chosen
     else:
         whole = _whole(readable)
         default_languages = [found.language for found in readable if found.is_default]

@@ -5,6 +5,7 @@ import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,7 @@ def test_a_card_that_is_too_small_gets_a_smaller_grid_then_another_model() -> No
         plan.plan("Qwen/Qwen3-VL-30B-A3B-Instruct", 12, sheet_size)
     assert [each.gb for each in best_of_cards(sheet_size)] == [141, 80, 48, 24, 12]
     paper = plan.plan("Qwen/Qwen3.5-35B-A3B", 80, sheet_size)
+    assert "atlaskit serve '/my models/a' --vllm=" in str(replace(paper, model="/my models/a"))
     assert paper.is_fp8 and paper.arguments == ("--max-model-len", "74752", "--quantization", "fp8")
 
 

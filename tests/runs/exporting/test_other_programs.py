@@ -76,6 +76,8 @@ ELAN = "Tier\tBegin Time - msec\tEnd Time - msec\tAnnotation\nfox\t1500\t2500\tw
         ("boris.csv", BORIS, [(1.0, 3.0, "fox", "first"), (2.0, 4.0, "fox", ""), (3.5, 3.5, "bark", "")]),
         ("old.tsv", OLD_BORIS, [(1.5, 2.5, "fox", "")]),
         ("elan.tsv", ELAN, [(1.5, 2.5, "fox", "walks")]),
+        ("comma.csv", "start;end;text\n3;4;x\n1;2;he came, in\n", [(1.0, 2.0, "", "he came, in"), (3.0, 4.0, "", "x")]),
+        ("start.csv", "start;text\n1;wait, start, text\n", [(1.0, 1.0, "", "wait, start, text")]),
     ],
 )
 def test_tables_of_others(tmp_path: Path, name: str, text: str, found: list[tuple[object, ...]]) -> None:

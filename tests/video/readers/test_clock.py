@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +18,9 @@ from support.media import SIZE, frame_number, make_video
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers.clock import SoundClock, Ticks, Timeline, continuous
+from atlaskit.video.readers.container import open_container
 from atlaskit.video.readers.index import MadeSource
+from atlaskit.video.readers.making import make_index
 from atlaskit.video.video import Video
 
 SMALL, NARROW = (160, 90), (200, 180)
@@ -152,6 +156,20 @@ def test_where_nothing_can_be_written_only_what_needs_a_copy_is_refused(
     assert number_at(open_video(make_video(tmp_path / "v.ts", frames=30, size=SMALL)), 0.5) == 12
     with pytest.raises(VideoError, match="cannot be created.*another directory"):
         open_video(make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL))
+
+
+def test_a_film_that_cannot_be_read_is_no_full_cache(tmp_path: Path) -> None:
+    class Torn(io.FileIO):
+        def read(self, _: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    class Film(type(tmp_path)):  # type: ignore[misc]
+        def open(self, _: str) -> Torn:
+            return Torn(self)
+
+    path = make_video(tmp_path / "v.mp4", frames=5, size=SMALL)
+    with pytest.raises(VideoError, match=r"v\.mp4 cannot be read \(Input/output error\)"):
+        make_index(*open_container(path), Film(path), "is on a share", tmp_path / "v.packets")
 
 
 TICK, FRAME = Fraction(1, 90_000), 3600

@@ -99,6 +99,12 @@ def test_the_wanted_track_is_heard(tmp_path: Path, chosen: dict[str, Any], word:
         check(words(open_video(alone).open_sound(**chosen)), [(1.0, "one")])  # whatever language it claims
 
 
+def test_just_the_wanted_language_is_heard_before_a_related_one(tmp_path: Path) -> None:
+    tracks = [SpokenTrack([(1.0, "one")], "nob", "default"), SpokenTrack([(1.0, "two")], "nor")]
+    path = many_voiced_video(tmp_path / "a.mkv", tracks, 2)
+    check(words(open_video(path).open_sound(language="no")), [(1.0, "two")])
+
+
 @pytest.mark.parametrize("chosen", [{"audio_track": 3}, {"language": "fr"}], ids=str)
 def test_a_track_that_is_not_there_is_an_error_that_lists_those_that_are(tmp_path: Path, chosen: Any) -> None:
     with pytest.raises(InputError, match=r"0: eng.*; 1: eng; 2: ger \(default\)"):

@@ -113,6 +113,8 @@ def test_a_track_is_chosen_by_language_number_or_title(tmp_path: Path) -> None:
         open_video(path, "embedded", subtitles_track=7)
     with pytest.raises(InputError, match="A language is a code or a name"):
         open_video(path, "embedded", language="gibberish")
+    norwegian = video_with(tmp_path / "norwegian.mkv", *tracks, language=["nob", "nor", "nno"])
+    assert texts_of(read_embedded(norwegian, language="Norwegian")) == ["two"], "just this language, if it is there"
     with pytest.raises(InputError, match='give subtitles="embedded"'):
         open_video(path, language="en")
 
@@ -181,3 +183,4 @@ def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path) -> None:
 def test_languages_have_many_names() -> None:
     for wanted, tag in (("Greek", "gre"), ("de-AT", "ger"), ("German", "deu"), ("en", "eng"), ("Norwegian", "nob")):
         assert same_language(wanted, tag) and not same_language(wanted, "fre")
+    assert not same_language("cantonese", "cmn") and not same_language("nno", "nob"), "they share a macrolanguage"

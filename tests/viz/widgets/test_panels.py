@@ -108,6 +108,8 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
         ("Don’t go!", "don't go", ["Don’t", "go"]),
         ("日本語の字幕", "字幕", ["字幕"]),  # a script without spaces
         ("ガール", "カ", None),  # another letter, no accent
+        ("カ\u3099ール", "ガ", ["カ\u3099"]),  # the same letter in two signs
+        ("대한민국", "\u1103\u1162\u1112\u1161\u11ab", ["대한"]),  # and a syllable in three
         ("goal", "goal goa", ["goal"]),  # spans do not overlap
         ("a.b (c) [d] \\w+", r"\w+ (c", ["c", r"\w+"]),  # no pattern, but text
         ("anything", ' "" " ', None),

@@ -63,13 +63,13 @@ def find_words(lines: Sequence[Line], query: str) -> list[FoundLine]:
     if not patterns:
         return found
     for line in lines:
-        text, places = _folded(line.text)
+        text, starts, ends = _folded(line.text)
         matches = [list(pattern.finditer(text)) for pattern in patterns]
         if not all(matches):
             continue
         spans = list[tuple[int, int]]()
         for match in chain.from_iterable(matches):
-            spans.append((places[match.start()], places[match.end() - 1] + 1))
+            spans.append((starts[match.start()], ends[match.end() - 1]))
         found.append(FoundLine(line, _merged(spans)))
     return found
 
@@ -92,17 +92,28 @@ def _pattern(words: list[str]) -> re.Pattern[str]:
     return re.compile(boundary + r"\W+".join(map(re.escape, words)))
 
 
-def _folded(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text in lower case without accents, and the place in `text` of each character."""
+def _folded(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
+    """Return a text in lower case without accents, and where each letter starts and ends in `text`.
+
+    Signs that follow a letter and are part of it are composed with it, as the parts of a syllable
+    in Korean are.
+    """
     if text.isascii():
-        return text.lower(), range(len(text))
+        return text.lower(), range(len(text)), range(1, len(text) + 1)
     folded = list[str]()
-    places = list[int]()
+    starts = list[int]()
+    ends = list[int]()
     for place, character in enumerate(text.translate(_ALIKE)):
         for letter in _letters(character):
-            folded.append(letter)
-            places.append(place)
-    return "".join(folded), places
+            composed = unicodedata.normalize("NFC", folded[-1] + letter) if folded else ""
+            if len(composed) == 1:
+                folded[-1] = composed
+                ends[-1] = place + 1
+            else:
+                folded.append(letter)
+                starts.append(place)
+                ends.append(place + 1)
+    return "".join(folded), starts, ends
 
 
 @lru_cache(maxsize=4096)
