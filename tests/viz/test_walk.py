@@ -157,8 +157,9 @@ def test_a_moment_is_outlined_in_the_cells_that_it_overlaps(edges: tuple[float, 
         shown = [cell.index for cell in grid.cells if moment[0] <= cell.midpoint_s < moment[1]]
         assert (list(cells_over(moment, grid)), list(cells_showing(moment, grid))) == (over, shown)
     settings = {"k": 2, "within": [0.0, 10.0], "edges_s": list(edges)}
-    run = open_run(ak.Trace((Start(settings=settings, question={}),)), stand_ins.Flat(), ak.Cache(None))
-    assert summarize(run, Pictures()).get("edges", []) == list(edges)
+    for video in (stand_ins.Flat(), None):
+        run = open_run(ak.Trace((Start(settings=settings, question={}),)), video, ak.Cache(None))
+        assert summarize(run, Pictures()).get("edges", []) == list(edges)
 
 
 def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(
