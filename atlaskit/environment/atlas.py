@@ -301,8 +301,10 @@ class Atlas:
         k = max(2, min(self.k, math.ceil(math.sqrt(steps)), most_k))
         least_s = min(k * k * finest_s, root.span_s)
         if end_s - start_s < least_s:
-            start_s = min(max(root.start_s, (start_s + end_s - least_s) / 2), root.end_s - least_s)
-            end_s = start_s + least_s
+            start_s = min((start_s + end_s - least_s) / 2, root.end_s - least_s)
+            # Rounding must not move the stretch out of the root grid.
+            start_s = max(start_s, root.start_s)
+            end_s = min(start_s + least_s, root.end_s)
         return Grid(start_s, end_s, k)
 
     def act(self, state: State, action: Action) -> State:

@@ -25,6 +25,9 @@ from atlaskit.video.shots import Shots, shots_of
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import Sampling, Video
 
+LONGEST_NAMED = 400
+"""Characters of a film's name in the name of a collection; the rest is cut."""
+
 
 class Film(NamedTuple):
     """One film of a collection."""
@@ -50,6 +53,13 @@ def moment_of(text: str) -> datetime | None:
         return datetime.fromisoformat(text.strip())
     except ValueError:
         return None
+
+
+def _shortened(name: str) -> str:
+    """Return a name without what exceeds LONGEST_NAMED."""
+    if len(name) <= LONGEST_NAMED:
+        return name
+    return f"{name[:LONGEST_NAMED]}…"
 
 
 class Collection(Playlist):
@@ -79,7 +89,8 @@ class Collection(Playlist):
         if len(names) != len(parts):
             raise InputError(f"{len(parts)} films need as many names; got {len(names)}.")
         self.left_out = tuple(left_out)
-        self.name = f"collection of {len(parts)} ({names[0]} … {names[-1]})"
+        first, last = (_shortened(name) for name in (names[0], names[-1]))
+        self.name = f"collection of {len(parts)} ({first} … {last})"
         edges_s = [*self.starts_s, self.duration_s]
         recording_starts = began or [None] * len(parts)
         films = zip(names, edges_s[:-1], edges_s[1:], recording_starts, strict=True)

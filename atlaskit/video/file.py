@@ -27,7 +27,7 @@ from atlaskit.video.shots import Marks, marks_of
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import SubtitleSource, load_subtitles, read_embedded, subtitle_tracks
 from atlaskit.video.tracks import Track
-from atlaskit.video.video import Video
+from atlaskit.video.video import LARGEST_OWN_SIDE_PX, Video
 
 if TYPE_CHECKING:
     from atlaskit.video.readers.pyav import PyAVReader
@@ -134,6 +134,11 @@ class VideoFile(Video):
         if not self.path.stat().st_size:
             raise VideoError(f"{self.path} is empty (0 bytes): copy or download it again.")
         reader = _open_reader(self.path, self._library, copies_folder(self._cache))
+        if max(reader.size) > LARGEST_OWN_SIDE_PX:
+            raise VideoError(
+                f"{self.path} is {reader.size[0]} × {reader.size[1]} pixels large, and a side has "
+                f"at most {LARGEST_OWN_SIDE_PX}: scale it first."
+            )
         if reader.readable_s < reader.duration_s:
             warnings.warn(
                 f"{self.path} is truncated: its header promises {reader.duration_s:.1f} s, but it "

@@ -22,6 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from atlaskit import limits
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind
 from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
@@ -245,7 +246,6 @@ def found_in(source: Videos) -> list[Source]:
     Raises:
         InputError: There is no video file, or the table cannot be read.
     """
-    is_list = not isinstance(source, str | os.PathLike)
     entries = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not entries:
         raise InputError("Give at least one video: the list is empty.")
@@ -260,7 +260,7 @@ def found_in(source: Videos) -> list[Source]:
     films = list(by_path.values())
     if any(film.name != film.path.name for film in films):  # a folder or a table named them
         return films
-    if is_list and len({film.name for film in films}) < len(films):
+    if len({film.name for film in films}) < len(films):
         # Files in several folders have the same name: add the folders below the common one.
         root = os.path.commonpath([film.path.parent.absolute() for film in films])
         for number, film in enumerate(films):
@@ -329,7 +329,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
     """Return a sort key that compares the numbers in names as numbers: 2 before 10."""
     key = list[tuple[int, str]]()
     for part in re.split(r"(\d{1,18})", name.casefold()):
-        key.append((int(part), "") if part.isdigit() else (-1, part))
+        # Not isdigit(), which is also true of ① and ².
+        key.append((int(part), "") if part.isdecimal() else (-1, part))
     return key
 
 
@@ -339,8 +340,8 @@ def read_listing(path: Path) -> list[Source]:
     Paths are relative to the table's folder.
 
     Raises:
-        InputError: The table cannot be read, has no column `file`, lists no file, or a date is
-            invalid.
+        InputError: The table cannot be read, has no column `file`, lists no file, or a date or a
+            name is invalid.
     """
     rows = read_spreadsheet(path)
     headings = dict[str, str]()
@@ -366,7 +367,14 @@ def read_listing(path: Path) -> list[Source]:
                 f"{printable(place)}, column {date_column}: a date is as in 2026-11-27 18:30:00; "
                 f"got {printable(date, 80)!r}."
             )
-        listed.append(Source(path.parent / local_path(file), row.get(name_column) or file, moment))
+        name = row.get(name_column) or file
+        if len(name) > limits.LINE:
+            raise InputError(
+                f"{printable(place)}, column {name_column}: a name has at most {limits.LINE:,} "
+                f"characters; got {len(name):,}."
+            )
+        film_path = local_path(path.parent / local_path(file))
+        listed.append(Source(film_path, name, moment))
     if not listed:
         raise InputError(f"{printable(str(path))} lists no file.")
     return listed

@@ -19,7 +19,7 @@ from atlaskit.video.collection import Collection, moment_of
 from atlaskit.video.names import collection_fingerprint, playlist_fingerprint
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.video.video import LARGEST_SIDE_PX, Video
+from atlaskit.video.video import LARGEST_OWN_SIDE_PX, Video
 
 MOST_PARTS = 100_000
 LARGEST_NUMBER = 1e9
@@ -50,7 +50,8 @@ class VideoFacts(BaseModel):
     duration_s: Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
     fps: Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
     size: Annotated[
-        list[Annotated[int, Field(ge=1, le=LARGEST_SIDE_PX)]], Field(min_length=2, max_length=2)
+        list[Annotated[int, Field(ge=1, le=LARGEST_OWN_SIDE_PX)]],
+        Field(min_length=2, max_length=2),
     ]
     parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=MOST_PARTS)]
     """The fingerprints of a playlist's videos, in order; empty for a file."""

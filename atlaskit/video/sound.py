@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
     from av.audio.stream import AudioStream
     from av.container import InputContainer
+    from av.packet import Packet
 
 RATE = 16_000
 """Samples per second. Speech models are trained on this rate."""
@@ -383,11 +384,17 @@ def _frames(
 
     If a packet cannot be decoded, the reason is added to `damage`, and the next one is decoded.
     """
-    from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
+    from atlaskit.video.readers.container import (
+        DECODE_ERRORS,
+        discard_others,
+        is_transient,
+        packets_of,
+    )
 
     discard_others(container, stream)
+    packets: Iterator[Packet[AudioStream]] = packets_of(container, stream)
     try:
-        for packet in container.demux(stream):
+        for packet in packets:
             try:
                 for frame in packet.decode():
                     if frame.samples and frame.sample_rate:

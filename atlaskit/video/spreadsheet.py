@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -83,7 +84,9 @@ def separator_of(text: str) -> tuple[str, str]:
     header = next((line for line in text.splitlines() if line.strip()), "")
 
     def cell_count(separator: str) -> int:
-        return len(next(csv.reader([header], delimiter=separator), []))
+        with suppress(csv.Error):  # a cell is too long: reading the rows reports it
+            return len(next(csv.reader([header], delimiter=separator), []))
+        return 0
 
     return max(SEPARATORS, key=cell_count), text
 

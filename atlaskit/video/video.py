@@ -32,7 +32,9 @@ Sampling = Literal["midpoint", "keyframe", "shots"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 LARGEST_SIDE_PX = 16384
-"""The largest width and height of a requested frame."""
+"""The largest width and height of a requested frame, unless it is the video's own size."""
+LARGEST_OWN_SIDE_PX = 65_500
+"""The largest width and height of a video, as of a JPEG."""
 
 
 class Video(ABC):
@@ -263,7 +265,8 @@ class Video(ABC):
             raise InputError(
                 f"Times are numbers of seconds, such as 65.0 for 1:05; got {times_s!r:.80}."
             ) from error
-        if not (1 <= width <= LARGEST_SIDE_PX and 1 <= height <= LARGEST_SIDE_PX):
+        is_own = (width, height) == self.size
+        if not is_own and not (1 <= width <= LARGEST_SIDE_PX and 1 <= height <= LARGEST_SIDE_PX):
             raise InputError(
                 f"A frame must be 1 to {LARGEST_SIDE_PX} pixels wide and high; got {size}."
             )

@@ -18,8 +18,9 @@ from atlaskit.agents.schemas import MOST_ANSWERED, MOST_CITED
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Scratchpad
-from atlaskit.environment.question import Answered, Question, spans_of
+from atlaskit.environment.question import ABSENT, Answered, Question, spans_of
 from atlaskit.environment.render import View
+from atlaskit.errors import InputError
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Clip, Request, Usage
 from atlasworld.question_writers import summary_of
 from atlasworld.questions import is_absent
@@ -87,8 +88,18 @@ class Perception:
     chances: Chances
 
     def truth(self, question: Question) -> Question:
-        """Return the world's own question with this text; raise InputError if there is none."""
-        return self.world.question(question.text)
+        """Return the world's own question with this text.
+
+        Raises:
+            InputError: There is none, or its answer has no form that `question` accepts.
+        """
+        truth = self.world.question(question.text)
+        if not _can_answer(question, truth):
+            raise InputError(
+                "An oracle answers a question as its world asks it, without choices, or with the "
+                f"true choice among others; {question.text!r:.120} is of kind {truth.kind!r}."
+            )
+        return truth
 
     def targets(self, question: Question) -> list[WorldEvent]:
         """Return the wanted events (those that hold the evidence), the deciding one first."""
@@ -177,6 +188,17 @@ class Perception:
             if share(event, cell) and not self.chances.misses(question, "miss region", *decision):
                 largest = max(largest, share(event, cell))
         return largest
+
+
+def _can_answer(question: Question, truth: Question) -> bool:
+    """Return whether the true answer can be given in the form that a question wants."""
+    if truth.answer is None or truth.answer == ABSENT:
+        return True
+    if question.choices:
+        return truth.in_words(truth.answer) in question.choices
+    if question.kind == "count" and truth.kind == "choice":
+        return truth.without_choices().kind == "count"
+    return question.kind in ("open", truth.kind)
 
 
 def describe(event: WorldEvent) -> str:
@@ -314,6 +336,8 @@ def answer_from(perception: Perception, question: Question, found: Mapping[str, 
             return 0
         return 1 + int(perception.chances.draw(question, "guess") * 4)
     if is_right and truth.category in COUNT_CATEGORIES:
+        if question.kind == "open":
+            return str(len(found))
         if not question.choices:
             return len(found)
         return _choice_of(perception, question, str(len(found)))
@@ -331,6 +355,8 @@ def _true_answer(question: Question, truth: Question) -> Answered:
     if truth.kind == "choice" and question.kind != "choice":
         truth = truth.without_choices()
     assert truth.answer is not None
+    if question.kind == "open":
+        return truth.in_words(truth.answer)
     if question.choices == truth.choices:  # the index itself, since two choices may be equal
         return truth.answer
     if question.choices:

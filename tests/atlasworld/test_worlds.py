@@ -93,6 +93,8 @@ def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) 
     question = world.questions[number]
     result = ask(world.drawn, question, vlm=Oracle(world), traversal=traversal, cache=cache)
     assert result.is_right and not result.without_evidence
+    told = ask(world.drawn, question.text, vlm=Oracle(world), traversal=traversal, cache=cache)
+    assert told.answer == question.in_words(question.answer)  # an open question wants words
     blind = ask(world.drawn, question, vlm=Oracle(world, miss=1.0), traversal=traversal, cache=cache)
     assert not blind.evidence
 

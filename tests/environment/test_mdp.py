@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.stand_ins import Flat
 
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import (
@@ -162,6 +163,14 @@ def test_no_sheet_is_finer_than_frames(world: World, spans_s: tuple[float, float
     is_whole = grid.k == k or grid.resolution_s < 2.3 * atlas.finest_s
     assert is_whole or not step_s or grid.resolution_s <= step_s * 1.001, "as fine as was asked for, where it can be"
     assert len(set(atlas.view(atlas.start(grid)).moments)) == grid.size
+
+
+def test_a_sheet_of_the_last_frames_ends_with_what_is_searched() -> None:
+    video = Flat()
+    for video.duration_s, video.fps, within in [(3.80211116141173, 23.976, None), (2.0, 7.5, (0.23, 0.65))]:
+        atlas = Atlas(video, k=4, cell=32, within=within)
+        grid = atlas.over(atlas.root.end_s - 0.01, atlas.root.end_s)
+        assert atlas.view(atlas.start(grid)).grid == grid
 
 
 spans = st.tuples(st.integers(0, 100), st.integers(1, 20)).map(lambda pair: (float(pair[0]), float(sum(pair))))

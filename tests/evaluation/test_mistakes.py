@@ -33,6 +33,7 @@ MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: aw.world(0, 1190, clip_s=150), "at least 8 clips of 150 s, 1200 s in all"),
     (lambda world: aw.world(1, 600, anomaly=True, categories=["S2O"]), "leave `categories` out"),
     (lambda world: aw.world(1, 10, anomaly=True), "An anomaly needs at least 4 objects"),
+    (lambda world: ak.ask(world.drawn, world.questions[0].text, ["x", "y"], vlm=aw.Oracle(world)), "as its world"),
     (lambda world: write_script(0, 60, fps=12.5), "12.5"),  # type: ignore[arg-type]
     (lambda world: ak.benchmarks.ten_hour([], duration_s=600), "at least one case; got none"),
     (lambda world: Benchmark("b", world.cases()).where(seed=7), "No question of b matches"),

@@ -181,6 +181,22 @@ def test_folders_patterns_and_tables_are_videos_wherever_one_is_given(footage: P
     assert films.films[0].began == datetime(2026, 11, 27, 18, 30)
 
 
+def test_names_that_files_share_or_spell_otherwise_find_their_film(tmp_path: Path, cache: Cache) -> None:
+    clip = make_video(tmp_path / "clip.mp4", frames=5).read_bytes()
+    for number, name in enumerate(("a/cam.mp4", "b/cam.mp4", "b/cam.2.mp4", "b/1①2.mp4", "b/Ane\u0301.mp4")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(clip + bytes(number))
+    for name in ("cam.2", "An\u00e9"):
+        (tmp_path / f"b/{name}.srt").write_text("1\n00:00:00,000 --> 00:00:00,100\nhello\n")
+    assert [each.name for each in found_in(str(tmp_path / "*/cam.mp4"))] == ["a/cam.mp4", "b/cam.mp4"]
+    lines = {film.name: len(film.subtitles) for film in ak.open_videos(tmp_path / "b", cache=cache).parts}
+    assert lines == {"1①2.mp4": 0, "Ane\u0301.mp4": 1, "cam.2.mp4": 1, "cam.mp4": 0}
+    (tmp_path / "b/films.csv").write_text(f"file,name\nAn\u00e9.mp4,{'x' * 2000}\n")
+    films = ak.open_videos(tmp_path / "b/films.csv", cache=cache)
+    remember_video(films, cache)
+    assert open_video(fingerprint=films.fingerprint, cache=cache).name == films.name
+
+
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
 def test_odd_names_links_and_pipes_break_nothing_and_the_cache_recalls_what_is_gone(
     tmp_path: Path, cache: Cache
@@ -206,6 +222,8 @@ def test_odd_names_links_and_pipes_break_nothing_and_the_cache_recalls_what_is_g
         ("name\nx\n", r"has no column 'file'; its columns are name"),
         ("file,began\na.mp4,yesterday\n", r"row 2, column began: a date is as in .* got 'yesterday'"),
         ("file\n\n", "lists no file"),
+        ("x" * 200_000, "row 1 has a cell of more than 131,072 characters"),
+        (f"file,name\na.mp4,{'x' * 20_000}\n", "row 2, column name: a name has at most 10,000 characters"),
     ],
 )
 def test_a_wrong_table_is_one_sentence(text: str, told: str, tmp_path: Path) -> None:

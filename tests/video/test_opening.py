@@ -36,7 +36,10 @@ def have_same_facts(one: object, other: object) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in facts)
 
 
-def test_a_video_is_recalled_by_its_fingerprint_alone(remembered: VideoFile, cache: Cache) -> None:
+def test_a_video_is_recalled_by_its_fingerprint_alone(remembered: VideoFile, cache: Cache, tmp_path: Path) -> None:
+    wide = open_video(make_video(tmp_path / "wide.mkv", "ffv1", 1, size=(17_000, 20)))  # no request may be so wide
+    remember_video(wide, cache)
+    assert wide.frame(0.0).size == open_video(fingerprint=wide.fingerprint, cache=cache).size == (17_000, 20)
     remembered.path.unlink()
     assert have_same_facts(open_video(fingerprint=remembered.fingerprint, cache=cache), remembered)
     with pytest.raises(VideoError, match=r"v.mp4 is missing \(no file was given\)"):

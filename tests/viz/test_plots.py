@@ -35,7 +35,7 @@ from atlaskit.runs.result import Result
 from atlaskit.viz import plots
 from atlaskit.viz.plots import runs
 from atlaskit.viz.plots.costs import front
-from atlaskit.viz.plots.style import beside_truth
+from atlaskit.viz.plots.style import beside_truth, set_title
 from atlasworld import World
 
 matplotlib.use("Agg")
@@ -159,6 +159,9 @@ def test_hostile_text_stays_text_in_figures_of_a_run(cache: Cache, tmp_path: Pat
         assert not {"script", "a", "foreignObject", "img"} & names and "onerror=" not in source.split("<text")[0]
         assert not re.search(r'(?:href|src)="(?!#|data:image/png)', source), "refers to nothing outside"
         assert png.read_bytes().startswith(b"\x89PNG")
+    _, ax = plt.subplots()  # in a style that knows formulas
+    set_title(ax, "Does it cost $5{ or $10?")
+    ax.figure.draw_without_rendering()
 
 
 ALL = [*METHODS, "one more", "another", "a ninth", "a tenth", "an eleventh", "a twelfth"]

@@ -19,8 +19,10 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.runs.events import Call, Event, Failure, Start
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.places import FindingSteps, cells_over, cells_showing, truth_rows
 from atlaskit.viz.walk.source import open_run
+from atlaskit.viz.walk.steps import summarize
 from atlasworld import Oracle, World
 
 SVG_NAME = "http://www.w3.org/2000/svg"
@@ -154,6 +156,10 @@ def test_a_moment_is_outlined_in_the_cells_that_it_overlaps(edges: tuple[float, 
         over = [cell.index for cell in grid.cells if cell.start_s < moment[1] and moment[0] < cell.end_s]
         shown = [cell.index for cell in grid.cells if moment[0] <= cell.midpoint_s < moment[1]]
         assert (list(cells_over(moment, grid)), list(cells_showing(moment, grid))) == (over, shown)
+    settings = {"k": 2, "within": [0.0, 10.0], "edges_s": list(edges)}
+    for video in (stand_ins.Flat(), None):
+        run = open_run(ak.Trace((Start(settings=settings, question={}),)), video, ak.Cache(None))
+        assert summarize(run, Pictures()).get("edges", []) == list(edges)
 
 
 def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(

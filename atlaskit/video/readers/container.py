@@ -301,11 +301,14 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     return stream
 
 
-def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:
-    """Yield all packets, and pass over bytes that hold none, as players do."""
+def packets_of(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
+    """Yield the packets of some streams, or of all if none is named.
+
+    Bytes that hold no packet are passed over, as players do.
+    """
     while True:
         try:
-            yield from container.demux()
+            yield from container.demux(*streams)
             return
         except BlockingIOError:  # FFmpeg stops within a run of zeros, and can go on
             continue

@@ -263,9 +263,12 @@ class PictureScaler:
     def _rgb(self, frame: VideoFrame, size: Size) -> Pixels:
         """Return a frame of any colour space as RGB, scaled to `size` (w, h)."""
         mapping = to_sdr(frame)
-        if mapping is not None:
-            return mapping.apply(self._scaled(frame, size, "rgb48le"))
-        return self._scaled(self._opaque(frame), size, "rgb24")
+        if mapping is None:
+            return self._scaled(self._opaque(frame), size, "rgb24")
+        pixels = mapping.apply(self._scaled(frame, size, "rgb48le"))
+        if _may_be_transparent(frame.format.name):
+            return _over_letterbox(pixels, self._scaled(frame, size, "rgba")[..., 3:])
+        return pixels
 
     def _scaled(self, frame: VideoFrame, size: Size, pixel_format: str) -> np.ndarray:
         """Return a frame in a pixel format of FFmpeg, scaled to `size` (w, h)."""
@@ -299,12 +302,23 @@ class PictureScaler:
         pixels = self._scaled(frame, (frame.width, frame.height), "rgba")
         if int(pixels[..., 3].min()) == OPAQUE:
             return frame
-        solid = np.empty((frame.height, frame.width, 3), np.uint8)
-        for row, line in enumerate(pixels):  # one row at a time, to save memory
-            alpha = line[:, 3:].astype(np.uint16)
-            behind = np.array(LETTERBOX, np.uint16) * (OPAQUE - alpha)
-            solid[row] = (line[:, :3] * alpha + behind + OPAQUE // 2) // OPAQUE
+        solid = _over_letterbox(pixels[..., :3], pixels[..., 3:])
         return VideoFrame.from_ndarray(solid, format="rgb24")
+
+
+def _over_letterbox(pixels: Pixels, alpha: Pixels) -> Pixels:
+    """Return pixels over a background of LETTERBOX.
+
+    Args:
+        pixels: RGB, (height, width, 3).
+        alpha: How opaque each pixel is, (height, width, 1).
+    """
+    solid = np.empty(pixels.shape, np.uint8)
+    for row, line in enumerate(pixels):  # one row at a time, to save memory
+        weight = alpha[row].astype(np.uint16)
+        behind = np.array(LETTERBOX, np.uint16) * (OPAQUE - weight)
+        solid[row] = (line * weight + behind + OPAQUE // 2) // OPAQUE
+    return solid
 
 
 @lru_cache

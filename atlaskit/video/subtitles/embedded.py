@@ -183,13 +183,13 @@ def _worth(track: Track, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
 def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, list[SourceLine]]:
     """Return the lines of some tracks by their numbers, in the container's time."""
     # Imported here, so that `import atlaskit` stays light.
-    from atlaskit.video.readers.container import discard_others
+    from atlaskit.video.readers.container import discard_others, packets_of
 
     of_index = {container.streams.subtitles[track.number].index: track for track in tracks}
     streams = [container.streams[index] for index in of_index]
     discard_others(container, *streams)  # lets the demuxer skip the frames of an MP4 unread
     found = defaultdict[int, list[tuple[float, float | None, bytes]]](list)
-    for packet in container.demux(*streams):
+    for packet in packets_of(container, *streams):
         if packet.pts is None or packet.time_base is None or not packet.size:
             continue
         start = packet.pts * packet.time_base

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
@@ -267,7 +268,8 @@ def subtitle_files(folder: Path) -> list[Path]:
 def subtitles_beside(video: Path, files: Sequence[Path] | None = None) -> Path | None:
     """Return the subtitle file beside a video that has its name; None if there is none.
 
-    `film.srt` belongs to `film.mp4`. Without it, `film.en.srt` does, if it is the only such file.
+    `film.srt` belongs to `film.mp4`. Without it, `film.en.srt` does, if it is the only such file
+    and there is no `film.en.mp4`. Names in different Unicode forms are the same.
 
     Args:
         video: The video.
@@ -275,10 +277,15 @@ def subtitles_beside(video: Path, files: Sequence[Path] | None = None) -> Path |
     """
     if files is None:
         files = subtitle_files(video.parent)
-    own = [path for path in files if path.stem == video.stem]
+    wanted = normalize("NFC", video.stem)
+    own = [path for path in files if normalize("NFC", path.stem) == wanted]
     if own:
         return min(own, key=lambda path: BESIDE.index(path.suffix.lower()))
-    in_languages = [path for path in files if Path(path.stem).stem == video.stem]
+    in_languages = []
+    for path in files:
+        is_of_another = path.with_suffix(video.suffix).exists()
+        if normalize("NFC", Path(path.stem).stem) == wanted and not is_of_another:
+            in_languages.append(path)
     if len(in_languages) == 1:
         return in_languages[0]
     return None

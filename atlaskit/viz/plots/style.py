@@ -143,7 +143,9 @@ def set_title(ax: Axes, text: str, *, share: float = 1.0, **look: Any) -> None:
         points *= 1.1
     letters = round(share * figure_of(ax).get_figwidth() * 72 / points / LETTER)
     lines = [textwrap.fill(line, letters) for line in text.split("\n")]
-    ax.set_title("\n".join(lines), **look)
+    # Axes that were made outside `figure_style` would show what is between two dollar signs as a
+    # formula.
+    ax.set_title("\n".join(lines), parse_math=False, **look)
 
 
 def duration_label(duration_s: float) -> str:

@@ -136,6 +136,9 @@ class RunSource:
         """The interval of the root grid in seconds; None if it is unknown."""
         if self.video is not None:
             return searched_interval(self.settings, self.video.duration_s)
+        edges_s = self.edges_s
+        if edges_s and 0 <= edges_s[0] < edges_s[-1]:  # a trace from elsewhere may hold any numbers
+            return edges_s[0], edges_s[-1]
         span_s = _root_span_s(self.trace, self.k)
         if span_s is None:
             return None
@@ -221,8 +224,8 @@ def _span(interval: Mapping[str, float]) -> Span:
 def _root_span_s(trace: Trace, k: int | None) -> float | None:
     """Return the length of the root grid in seconds; None if the trace does not give it.
 
-    The interval and the depth of any region determine it if all cells are equally long, as they
-    are but in a collection.
+    The interval and the depth of any region determine it, since all cells are equally long: a run
+    on a collection, where they are not, records its cells (`edges_s`).
     """
     if k is None:
         return None

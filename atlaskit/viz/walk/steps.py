@@ -55,6 +55,7 @@ from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.places import (
     FindingSteps,
+    grid_of,
     merged_in,
     moments_of,
     path_of,
@@ -342,7 +343,12 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         notes.append(
             f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed."
         )
+    root = grid_of((), run)
+    edges = {}
+    if root is not None and root.is_uneven:
+        edges = {"edges": list(root.edges)}  # of the cells of the map, in seconds
     return {
+        **edges,
         "count": count,
         "name": plain_text(_name(run.settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),

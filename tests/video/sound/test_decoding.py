@@ -122,6 +122,10 @@ def test_damaged_packets_are_silence_and_a_truncated_file_is_heard_up_to_its_end
     check(words(open_video(path).open_sound()), spoken, within_s=0.15)
     path.write_bytes(data[:middle])
     check(words(open_video(path).open_sound()), spoken[:1])
+    whole = many_voiced_video(tmp_path / "a.ts", [SpokenTrack(SPOKEN)], 6, codec="mp2", rate=48_000).read_bytes()
+    middle = len(whole) // 2 // 188 * 188
+    (tmp_path / "a.ts").write_bytes(whole[:middle] + bytes(188 * 4000) + whole[middle:])
+    check(words(open_video(tmp_path / "a.ts").open_sound()), SPOKEN)
 
 
 def test_what_has_no_sound_is_one_sentence(tmp_path: Path, world: World) -> None:

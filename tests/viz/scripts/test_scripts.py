@@ -37,6 +37,17 @@ def test_a_key_belongs_to_the_control_that_has_the_focus_or_to_the_browser(page_
             assert page.evaluate(KEY, [name, modifier]) is takes, (name, modifier)
 
 
+def test_cells_of_a_folder_of_films_lie_where_their_films_do(page_scripts: PageScripts) -> None:
+    page = page_scripts(DOM, "walk/script/map.js", "widgets/explorer/cells.js")
+    drawn = """() => {
+      const map = new RunMap({ k: 2, within: [0, 10], edges: [0, 1, 2, 4, 10] });
+      const cells = [{ span_s: [0, 1] }, { span_s: [1, 4] }];
+      return [[0.5, 1, 3, 9.9, 12].map((at) => map.cellOf(at)), map.deadMarks([[2, 7]]), cellSpan({ cells }, 1)];
+    }"""
+    whole, part = [0, 0.5, 0.5, 0.5, "", "dead"], [0.5, 0.95, 0.25, 0.05, "", "dead"]
+    assert page.evaluate(drawn) == [[0, 1, 2, 3, 3], [whole, part], [1, 4]]
+
+
 CHANNEL = ("walk/script/dom.js", "widgets/page.js", "widgets/channel.js")
 OPEN = """() => {
   globalThis.told = [];

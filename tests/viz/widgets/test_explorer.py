@@ -82,6 +82,7 @@ def test_evidence_and_dead_zones_are_marked(world: World, answered: ak.Result, s
     marked = {label: index for index, cell in enumerate(message["cells"]) for label in cell["found"]}
     assert marked == {item.label: int(item.timestamp_s // 37.5) for item in result.evidence} and marked
     assert [cell["dead"] for cell in message["cells"][:3]] == [1.0, round(20 / 37.5, 3), 0.0]
+    assert message["cells"][1]["span_s"] == [37.5, 75.0]
     assert message["ruler"]["dead"] == [[0.0, 37.5 / 600], [40 / 600, 60 / 600]]
     assert [label for _, label in message["ruler"]["found"]] == list(result.evidence.labels)
     still = Page(page.widget._repr_html_())

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.asking import ask, evaluate
@@ -151,6 +152,9 @@ def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
     outcomes = [("failed" if n == 7 else "right" if right else "wrong") for n, right in enumerate(rows["right"])]
     assert sent["outcome"].tolist() == outcomes
     assert head["filters"] == ["outcome", "stop", "category", "method"]
+    unknown = rows.assign(score=[None, *rows["score"][1:]], evidence=[None, *rows["evidence"][1:]], own=[np.eye(2)] * 8)
+    nullable = RunPage(RunTable(unknown.convert_dtypes())).request(want="rows")
+    assert nullable[1]["rows"][0][:2] == ["answered", None], "a missing value of pandas is neither right nor wrong"
 
 
 def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) -> None:

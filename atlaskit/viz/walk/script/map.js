@@ -83,13 +83,16 @@ class RunMap {
     return { labels, ruledOut };
   }
 
-  // A time in cells from the start of the map, which may begin later than the video.
-  placeOf(time) {
-    return (time - this.from) / this.cellSeconds;
+  // When a cell starts and ends; in a collection of films, cells have unequal lengths. The map may begin later than the video.
+  spanOf(cell) {
+    const { edges } = this.run;
+    return [cell, cell + 1].map((at) => (edges ? edges[at] : this.from + at * this.cellSeconds));
   }
 
   cellOf(time) {
-    return Math.max(0, Math.min(this.cells - 1, Math.floor(this.placeOf(time + ROUNDING_S))));
+    const { edges } = this.run, at = time + ROUNDING_S;
+    const cell = edges ? edges.findLastIndex((edge) => edge <= at) : Math.floor((at - this.from) / this.cellSeconds);
+    return Math.max(0, Math.min(this.cells - 1, cell));
   }
 
   box(cell, text, why) {
@@ -116,9 +119,10 @@ class RunMap {
     const marks = [];
     for (const [start, end] of dead) {
       for (let cell = this.cellOf(start); cell <= this.cellOf(Math.max(start, end - 2 * ROUNDING_S)); cell += 1) {
-        const from = Math.max(0, this.placeOf(start) - cell), to = Math.min(1, this.placeOf(end) - cell);
+        const [first, last] = this.spanOf(cell), seconds = last - first;
+        const from = Math.max(0, (start - first) / seconds), to = Math.min(1, (end - first) / seconds);
         const [left, top, width, height] = this.box(cell);
-        const isWhole = (to - from) * this.cellSeconds > this.cellSeconds - 2 * ROUNDING_S;
+        const isWhole = (to - from) * seconds > seconds - 2 * ROUNDING_S;
         marks.push(isWhole ? [left, top, width, height, "", "dead"]
           : [left + from * width, top + 0.9 * height, (to - from) * width, 0.1 * height, "", "dead"]);
       }

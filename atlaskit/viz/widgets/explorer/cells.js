@@ -58,9 +58,8 @@ function oneFrame({ place, cells }, focus) {
 }
 
 // The interval of the cell that has the focus, exactly, or of the cell whose frame is shown.
-function cellSpan({ span_s: [start, end], cells }, focus) {
-  const side = (end - start) / (cells.length || 1);
-  return cells.length ? [start + side * focus, start + side * (focus + 1)] : [start, end];
+function cellSpan({ span_s: span, cells }, focus) {
+  return cells.length ? cells[focus].span_s : span;
 }
 
 // The interval of the cell that was opened, exactly: a grid of single frames may hold more.

@@ -129,6 +129,7 @@ def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
                 **_cell(atlas, cell, marks),
                 "at": stamp(time_s),
                 "time_s": time_s,
+                "span_s": [cell.start_s, cell.end_s],
                 "opens": cell.index in openable,
                 "cuts": len(hidden.get(cell.index, ())),
             }

@@ -115,16 +115,9 @@ class SearchPanel {
   markCells() {
     const { shown } = this.explorer;
     if (!shown?.k) return;
-    const [start, end] = shown.span_s, last = shown.cells.length - 1, step = (end - start) / (last + 1);
-    const counts = new Map();
-    for (const [from, to] of this.spans) {
-      if (to <= start || from >= end) continue;
-      const until = Math.min(last, Math.ceil((to - start) / step) - 1);
-      for (let index = Math.max(0, Math.floor((from - start) / step)); index <= until; index += 1) {
-        counts.set(index, (counts.get(index) ?? 0) + 1);
-      }
-    }
-    for (let index = 0; index <= last; index += 1) this.markCell(index, counts.get(index) ?? 0);
+    shown.cells.forEach(({ span_s: [start, end] }, index) => {
+      this.markCell(index, this.spans.filter(([from, to]) => from < end && start < to).length);
+    });
   }
 
   markCell(index, count) {
