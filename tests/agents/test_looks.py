@@ -70,6 +70,18 @@ def test_what_was_seen_so_finely_is_not_shown_again_and_the_review_is_told(world
     assert result.stop == "explored" and result.prediction is not None
 
 
+def test_a_long_stretch_is_shown_on_one_sheet_and_if_it_is_named_again_at_the_step_of_the_search(world: World) -> None:
+    def name_again(request: Request, answer: dict[str, Any]) -> None:
+        if request.step == "look" and len(request.facts.sheets) == 1:  # type: ignore[attr-defined]
+            answer["look"] = [{"start_s": 100.0, "end_s": 400.0}]
+
+    eye = Eye([], first=((100.0, 400.0),), change=name_again)
+    spans = shown_s(looks(world, eye, search=SMALL, workers=1))
+    assert spans[0] == (100.0, 400.0) and spans[1][0] == 0.0, "a round of one look does not suffice: the sweep does"
+    spans = shown_s(looks(world, eye, search=SMALL, workers=2))
+    assert spans[:6] == [(100.0, 400.0), *((start_s, start_s + 60.0) for start_s in range(100, 400, 60))]
+
+
 def test_a_question_about_all_moments_goes_through_the_whole(world: World) -> None:
     eye = Eye([(30.0, 35.0), (300.0, 306.0), (577.0, 582.0)], settled_by="all")
     result = looks(world, eye, COUNT, workers=1)
