@@ -27,11 +27,7 @@ SEARCHES = st.fixed_dictionaries(
         "max_depth": st.integers(0, 3),
         "min_rounds": st.integers(1, 4),
     },
-    optional={
-        "votes": st.integers(2, 4),
-        "scouts": st.just(("words",)),
-        "look_ahead": st.booleans(),
-    },
+    optional={"votes": st.integers(2, 4), "scouts": st.just(("words",)), "look_ahead": st.booleans()},
 )
 LIMITS = {"calls": st.integers(1, 60), "tokens": st.integers(1, 80_000), "effective_tokens": st.integers(1, 80_000)}
 BUDGETS = st.fixed_dictionaries({}, optional=LIMITS).map(lambda given: Budget(**given or {"calls": 60}))

@@ -21,13 +21,7 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.video.video import Video
 from atlasworld import Oracle, World
-from atlasworld.long_timeline import (
-    BANK_CLIPS,
-    OWN_CAST,
-    OWN_CLIPS,
-    LongTimeline,
-    write_long_timeline,
-)
+from atlasworld.long_timeline import BANK_CLIPS, OWN_CAST, OWN_CLIPS, LongTimeline, write_long_timeline
 from atlasworld.questions import CATEGORIES
 from atlasworld.timeline import Script, WorldEvent
 

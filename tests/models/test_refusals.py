@@ -47,22 +47,14 @@ REFUSALS: dict[str, list[tuple[int, Any]]] = {
         (429, [error("You exceeded your current quota", details=[DAILY, DELAY])]),
     ],
     "key": [(400, "Incorrect API key provided: sk-x"), (0, error("invalid x-api-key", type="authentication_error"))],
-    "model": [
-        (400, error("models/x is not found for API version v1beta", code=404, status="NOT_FOUND")),
-    ],
+    "model": [(400, error("models/x is not found for API version v1beta", code=404, status="NOT_FOUND"))],
     "place": [(404, {"detail": "Not Found"})],
     "flagged": [(400, error("The response was filtered due to the content policy.", code="content_filter"))],
-    "one image": [
-        (400, "Image count 2 exceeds limit 1 per request"),
-    ],
-    "few images": [
-        (400, "You set image=16 (or defaulted to 1) in limit_mm_per_prompt but passed 20"),
-    ],
-    "no images": [
-        (0, {"error": "Vision add-on is not loaded, but images were provided for processing"}),
-    ],
+    "one image": [(400, "Image count 2 exceeds limit 1 per request")],
+    "few images": [(400, "You set image=16 (or defaulted to 1) in limit_mm_per_prompt but passed 20")],
+    "no images": [(0, {"error": "Vision add-on is not loaded, but images were provided for processing"})],
     "too long": [
-        (400, error("the request exceeds the available context size", type="exceed_context_size_error", n_ctx=8192)),
+        (400, error("the request exceeds the available context size", type="exceed_context_size_error", n_ctx=8192))
     ],
     "too large": [
         (413, b"<html><title>413 Request Entity Too Large</title>"),

@@ -74,10 +74,7 @@ def shown(result: Result) -> tuple[str, str, str]:
 def test_every_display_says_answer_and_truth_and_marks_missing_evidence(answered: Result) -> None:
     assert isinstance(answered.prediction, int) and len(answered.evidence)
     other = (answered.prediction + 1) % len(answered.question.choices)
-    nothing: dict[str, Any] = {
-        "evidence": Scratchpad(),
-        "sheet": replace(answered.sheet, scratchpad=Scratchpad()),
-    }
+    nothing: dict[str, Any] = {"evidence": Scratchpad(), "sheet": replace(answered.sheet, scratchpad=Scratchpad())}
     decided, undecided = list[Any](), list[Any]()
     for event in answered.trace:
         kept = replace(event, kept=()) if hasattr(event, "kept") else event

@@ -24,15 +24,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.names import FAMILIES, family_of, has_linear_attention
-from atlaskit.models.protocol import (
-    BadReply,
-    CallControl,
-    Message,
-    ModelWrapper,
-    ParametricSchema,
-    Reply,
-    Request,
-)
+from atlaskit.models.protocol import BadReply, CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import sizes_of
 from atlaskit.models.serving.server import _servers, serve

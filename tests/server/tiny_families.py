@@ -37,10 +37,7 @@ def squares(side: int, least: int) -> Callable[[int, int], int]:
     return tokens
 
 
-IN_CI = (
-    TinyFamily("qwen3-vl", squares(32, 65536)),
-    TinyFamily("qwen3.5", squares(32, 65536), thinks=True),
-)
+IN_CI = (TinyFamily("qwen3-vl", squares(32, 65536)), TinyFamily("qwen3.5", squares(32, 65536), thinks=True))
 MORE = (TinyFamily("glm-4.1v-thinking", None, thinks=True),)
 
 

@@ -69,9 +69,7 @@ TRAITS = {
         ("H.264", "HEVC"),
         TIMED,
     ),
-    "one keyframe": Trait(
-        {"gop": 10_000, "sc_threshold": "0", "x265-params": "log-level=none:scenecut=0:keyint=-1"},
-    ),
+    "one keyframe": Trait({"gop": 10_000, "sc_threshold": "0", "x265-params": "log-level=none:scenecut=0:keyint=-1"}),
     "variable frame rate": Trait({"times": UNEVEN}, containers=TIMED, sound_s=14.0),
     "late start": Trait({"starts_at": 125}, containers=TIMED),
     "edit list": Trait({}, REORDERED, LISTED),

@@ -83,12 +83,7 @@ def test_accents_in_either_form_find_the_file(tmp_path: Path, clip: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("lecture-21.mp4", "LECTURE-12.MP4"),
-        ("b.mp4", "b.mkv"),
-        ("other.mov", None),
-    ],
+    ("name", "meant"), [("lecture-21.mp4", "LECTURE-12.MP4"), ("b.mp4", "b.mkv"), ("other.mov", None)]
 )
 def test_a_missing_file_names_the_one_that_may_be_meant(
     tmp_path: Path, clip: Path, name: str, meant: str | None

@@ -124,13 +124,7 @@ def test_a_playlist_is_recalled_with_or_without_its_files(tmp_path: Path, cache:
 @pytest.mark.family
 @pytest.mark.parametrize(
     "change",
-    [
-        {"parts": "itself"},
-        {"duration_s": "long"},
-        {"duration_s": 1e308},
-        {"size": [10, 10**6]},
-        {"name": None},
-    ],
+    [{"parts": "itself"}, {"duration_s": "long"}, {"duration_s": 1e308}, {"size": [10, 10**6]}, {"name": None}],
     ids=str,
 )
 def test_malformed_facts_are_ignored(remembered: VideoFile, cache: Cache, change: dict[str, object]) -> None:

@@ -248,10 +248,7 @@ ODD_FILES: dict[str, tuple[str | bytes, list[tuple[float, float, str]]]] = {
     "ntsc.ttml": (NTSC % '<p begin="01:00:00:00" end="01:00:01:00">One</p>', [(3603.6, 3604.601, "One")]),
     **dict.fromkeys(("a.xml", "a.srv1", "a.txt"), (SRV1, [(1.5, 3.5, "it's"), (4, 9, "on")])),
     "a.srv3": (SRV3, [(1.5, 2, "it is")]),
-    "lyrics.lrc": (
-        LYRICS,
-        [(10, 60, "again and again"), (60, 4499.5, "again and again"), (4499.5, 4501.5, "late")],
-    ),
+    "lyrics.lrc": (LYRICS, [(10, 60, "again and again"), (60, 4499.5, "again and again"), (4499.5, 4501.5, "late")]),
     "frames.sub": ("{50}{75}{y:i}one|two\n", [(2, 3, "one two")]),
     "languages.smi": (SAMI, [(1, 2, "eins"), (1, 2, "one")]),
     "surrogates.json": (r'[{"timestamp": [-2, 1], "text": "a\ud83d\u0000b \ud83d\ude00"}]', [(0, 1, "a?b 😀")]),
