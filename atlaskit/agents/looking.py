@@ -283,8 +283,8 @@ class Looking:
         """Return the sheets that show a stretch, without the parts already seen as finely.
 
         The stretch is shown at the step of the search if SHEETS sheets suffice for that. Otherwise
-        it is shown as finely as one sheet can and, if it is requested again, at the step of the
-        search, provided that the looks of one round suffice.
+        it is shown as finely as one sheet can and, if it is requested again in a later round, at
+        the step of the search, provided that the looks of one round suffice.
 
         Args:
             wish: The stretch.
@@ -294,18 +294,14 @@ class Looking:
         for grid in planned:
             seen = seen.add(grid.start_s, grid.end_s, grid.resolution_s)
         whole = self.atlas.over(wish.start_s, wish.end_s)
-        steps_s = [whole.resolution_s]
-        if self.grain_s < whole.resolution_s:
-            look_s = SHEETS * self.atlas.root.size * self.grain_s  # what one look can show
-            if whole.span_s <= look_s:
-                steps_s = [self.grain_s]
-            elif whole.span_s <= look_s * self.workers:
-                steps_s.append(self.grain_s)
-        for step_s in steps_s:
-            grids = self.sheets_over(seen.unseen(whole.start_s, whole.end_s, step_s), step_s)
-            if grids:
-                return grids
-        return []
+        step_s = whole.resolution_s
+        if self.grain_s < step_s:
+            looks = 1
+            if not self.seen.unseen(whole.start_s, whole.end_s, step_s):
+                looks = self.workers  # an earlier round showed it on one sheet
+            if whole.span_s <= looks * SHEETS * self.atlas.root.size * self.grain_s:
+                step_s = self.grain_s
+        return self.sheets_over(seen.unseen(whole.start_s, whole.end_s, step_s), step_s)
 
     def sheets_over(self, stretches: Iterable[Span], step_s: float) -> list[Grid]:
         """Return sheets that show stretches at a step; those of one stretch have equal lengths."""
