@@ -16,7 +16,6 @@ import platform
 import re
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -54,9 +53,8 @@ def default_place() -> Place:
     """
     path = os.environ.get(VARIABLE)
     if path:
-        directory = Path(path)
-        with suppress(RuntimeError):  # where ~NAME names no user, it stays, as in a shell
-            directory = directory.expanduser()
+        # Where ~NAME names no user, it stays, as in a shell; `Path.expanduser` would raise.
+        directory = Path(os.path.expanduser(path))  # noqa: PTH111
         return Place(directory.absolute(), f"the variable {VARIABLE} names it")
     try:
         here = Path.cwd()

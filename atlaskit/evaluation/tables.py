@@ -342,7 +342,9 @@ def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) 
     common = dict(cards[0])
     common.pop(SHARD, None)
     common.pop(OF_THE_RUN, None)
-    reruns = [run for card in cards for run in card.get("asked again", ())]
+    reruns = list[Any]()
+    for card in cards:
+        reruns += card.get("asked again", ())
     if reruns:
         common["asked again"] = reruns
     if "methods" in common:

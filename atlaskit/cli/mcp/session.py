@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -248,10 +247,8 @@ class Folders:
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:
-    path = Path(folder)
-    with suppress(RuntimeError):  # where ~NAME names no user, it stays, as in a shell
-        path = path.expanduser()
-    path = path.resolve()
+    # Where ~NAME names no user, it stays, as in a shell; `Path.expanduser` would raise.
+    path = Path(os.path.expanduser(folder)).resolve()  # noqa: PTH111
     if not path.is_dir():
         raise InputError(
             f"--root names a folder, and {printable(str(folder), 200)} is none: name one that "

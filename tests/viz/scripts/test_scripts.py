@@ -44,7 +44,8 @@ def test_cells_of_a_folder_of_films_lie_where_their_films_do(page_scripts: PageS
       const cells = [{ span_s: [0, 1] }, { span_s: [1, 4] }];
       return [[0.5, 1, 3, 9.9, 12].map((at) => map.cellOf(at)), map.deadMarks([[2, 7]]), cellSpan({ cells }, 1)];
     }"""
-    whole, part = [0, 0.5, 0.5, 0.5, "", "dead"], [0.5, 0.95, 0.25, 0.05, "", "dead"]
+    whole = [0, 0.5, 0.5, 0.5, "", "dead"]
+    part = [0.5, 0.95, 0.25, 0.05, "", "dead"]
     assert page.evaluate(drawn) == [[0, 1, 2, 3, 3], [whole, part], [1, 4]]
 
 
