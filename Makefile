@@ -26,7 +26,8 @@ RL      := .venv-rl
 TIMED   := bash tools/timed
 INSTALL := $(BIN)/python tools/install
 export NEWEST
-SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# A process that a hanging test ended is not replaced, since its successor would run that test again.
+SPREAD   = -n "$(JOBS)" --maxprocesses 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper test test-long test-all test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all

@@ -78,6 +78,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # instead of 15, which starves them beside other tests
     monkeypatch.setenv("RAY_agent_register_timeout_ms", "300000")  # instead of 30 s, for the same reason
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)  # read by workers; agents start too late for it
     start = services.start_ray_process

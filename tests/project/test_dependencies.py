@@ -113,11 +113,28 @@ def test_each_hash_is_checked() -> None:
     assert [re.split("[= ]", entry)[0] for entry in entries] == ["torch"]
 
 
+FETCH_S = 300
+"""Seconds in which the registry answers; a test that waits longer is skipped."""
+RUN_S = 300
+"""What no command of this file takes, even beside other tests."""
+
+
+def fetch(*command: object) -> None:
+    """Run a command that downloads packages; skip the test if the registry does not answer."""
+    words = list(map(str, command))
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=FETCH_S)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"the registry did not answer {words[-3:]} within {FETCH_S} s")
+    if "Failed to fetch" in done.stderr:
+        pytest.skip(f"the registry cannot be reached: {done.stderr[-500:]}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.registry
 def test_the_lock_is_what_uv_makes_of_the_declared() -> None:
     """For every Python and platform, with the versions kept."""
-    done = subprocess.run([sys.executable, ROOT / "tools" / "lock.py", "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    fetch(sys.executable, ROOT / "tools" / "lock.py", "--check")
 
 
 PYTHONS = [f"3.{minor}" for minor in range(11, 15)]
@@ -140,7 +157,7 @@ def installed() -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], check=True)
+    fetch(sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", folder, ROOT)
     return next(folder.glob("*.whl"))
 
 
@@ -161,15 +178,14 @@ def test_it_explores_asks_and_evaluates_with_the_newest_packages(
 ) -> None:
     """In an environment that has nothing but what the wheel asks for."""
     python = tmp_path / "venv" / "bin" / "python"
-    uv = [sys.executable, "-m", "uv"]
     version = which(set(PYTHONS) & installed.keys())
-    subprocess.run([*uv, "venv", "--quiet", "--python", installed[version], tmp_path / "venv"], check=True)
-    subprocess.run([*uv, "pip", "install", "--quiet", "--python", python, wheel], check=True)
+    fetch(sys.executable, "-m", "uv", "venv", "--quiet", "--python", installed[version], tmp_path / "venv")
+    fetch(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, wheel)
     kit = str(python.with_name("atlaskit"))
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [kit, *words, "--cache", "cache"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=RUN_S)
         assert done.returncode == 0, done.stderr
         return done
 
