@@ -212,7 +212,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
 
     Returns:
         The share of questions with choices that were answered correctly; the bounds of its 95 %
-        interval, by a bootstrap over worlds, because questions about one world are not independent;
+        interval, clustered by worlds, because questions about one world are not independent;
         the median temporal IoU of the when-questions; and the median cost of a question in calls
         and tokens.
     """

@@ -81,7 +81,7 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
     """Draw the reward, share right and episode length of policies against their training steps.
 
     There is a line for each training seed, and a horizontal line for each rule, which does not
-    train. Bands are 95 % intervals, by a bootstrap over worlds.
+    train. Bands are 95 % intervals, clustered by worlds.
 
     Args:
         episodes: The table `curve` of what `nano.policy.learn` returns.

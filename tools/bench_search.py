@@ -1,9 +1,9 @@
 """Measure the search with oracles: accuracy and cost by strategy, growth with duration, look-ahead.
 
 A part of `make bench`. An oracle knows the script of a world, so these figures say how good the
-search is, not how good a model is. Worlds are selection seeds from 0; intervals are 95 %, a
-bootstrap over worlds. With `--write FILE`, the tables also replace those between the markers of a
-Markdown page.
+search is, not how good a model is. Worlds are selection seeds from 0; intervals are 95 %, clustered
+by worlds. With `--write FILE`, the tables also replace those between the markers of a Markdown
+page.
 """
 
 from __future__ import annotations

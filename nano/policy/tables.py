@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def summary(episodes: pd.DataFrame, by: Sequence[str] = ("policy",)) -> pd.DataFrame:
     """Return the number, mean reward, share right and mean steps of each group of episodes.
 
-    Each mean has a 95 % interval, by a bootstrap over worlds: the episodes of several training
+    Each mean has a 95 % interval, clustered by worlds: the episodes of several training
     seeds in one world are one observation.
 
     Args:
