@@ -25,7 +25,7 @@ from atlaskit.benchmarks.datasets.layout import VIDEO_SUFFIXES, find_inside
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
 from atlaskit.benchmarks.datasets.rows import leave_out, read_placed
 from atlaskit.environment.question import Answered, Kind, Question, Span
-from atlaskit.errors import InputError, VideoError, printable
+from atlaskit.errors import InputError, VideoError, check_flags, printable
 from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
 from atlaskit.video.spreadsheet import read_spreadsheet
@@ -444,6 +444,7 @@ class _Table:
         subtitles: bool,
         scored: bool,
     ) -> None:
+        check_flags(subtitles=subtitles, scored=scored)
         self.name, self.rows = _read(source)
         if not self.rows:
             raise InputError(
