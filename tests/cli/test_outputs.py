@@ -110,6 +110,28 @@ def test_the_video_itself_is_no_output(shell: Shell) -> None:
     assert Path("film.mp4").read_bytes() == b"film"
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("ask film.mp4 What? --model oracle --save a.json --export ./a.json", "--export a.json is the file of --save"),
+        ("ask film.mp4 What? --model oracle --save a.json --export sub/../A.JSON", "is the file of --save too"),
+        ("ask film.mp4 What? --model oracle --save q.json --html link.html", "--html link.html is the file of --save"),
+        ("ask film.mp4 What? --model oracle --save hard.json --export q.json", "--export q.json is the file of"),
+        ("evaluate q.csv --model oracle --out ./q.csv", "--out q.csv is the table of questions itself"),
+        ("merge a.csv q.csv --out q.csv", "--out q.csv is one of the shards"),
+    ],
+)
+@pytest.mark.usefixtures("nothing_runs")
+def test_no_output_replaces_what_is_read_or_another_output(words: str, sentence: str, shell: Shell) -> None:
+    Path("sub").mkdir()
+    Path("q.csv").write_text("mine")
+    Path("q.json").write_text("mine")
+    Path("link.html").symlink_to("q.json")
+    Path("hard.json").hardlink_to("q.json")
+    told = shell(words, status=2)
+    assert sentence in told and told.count("\n") == 1 and Path("q.csv").read_text() == "mine"
+
+
 def test_a_read_only_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "kept.json"
     kept.write_text("old")
