@@ -14,6 +14,7 @@ from atlaskit.cli import serve as command
 from atlaskit.cli.model import agrees
 from atlaskit.cli.serve import PAPER
 from atlaskit.models.protocol import ServerError
+from atlaskit.models.serving.plan import download_of
 from atlaskit.models.serving.process import free_port
 from atlaskit.models.serving.server import Server, serve
 
@@ -93,7 +94,12 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
 )
 @pytest.mark.usefixtures("install")
 def test_no_download_begins_unasked_or_untold(
-    name: str, size: str, shell: Shell, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    name: str,
+    size: str,
+    shell: Shell,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = f"The weights of {name}, {size}, are not on this machine: they will be downloaded."
     said = shell(f"serve {name} --port {free_port()}", status=2)
@@ -101,6 +107,9 @@ def test_no_download_begins_unasked_or_untold(
     with pytest.raises(ServerError, match="it went on"):
         serve(name).start()
     assert capsys.readouterr().err == f"atlaskit: {told}\n", "in Python"
+    with monkeypatch.context() as patch:
+        patch.setenv("HF_HOME", "~nobody-here")
+        assert download_of(name) == told, "a home folder that does not exist"
     weights = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "x"
     weights.mkdir(parents=True)
     (weights / "model.safetensors").touch()
