@@ -8,9 +8,11 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from support.media import frame_number, make_video
+from video.pictures import remuxed
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
@@ -18,6 +20,7 @@ from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import decoder
 from atlaskit.video.readers.index import MadeSource
+from atlaskit.video.readers.trusted import SHOWN_VP8
 
 
 @pytest.mark.parametrize(
@@ -80,6 +83,25 @@ def test_lost_packets_of_a_matroska_file_are_errors(tmp_path: Path, has_cues: bo
     right = [isinstance(frame, FrameError) or frame_number(frame) == index for index, frame in enumerate(frames)]
     lost = sum(isinstance(frame, FrameError) for frame in frames)
     assert all(right) and 10 < lost < 100
+
+
+def test_lost_packets_behind_pictures_that_are_not_shown_are_errors(tmp_path: Path, cache: Cache) -> None:
+    def hide(packet: av.Packet, number: int) -> av.Packet:
+        if not 40 <= number < 80:
+            return packet
+        first, *others = bytes(packet)
+        hidden = av.Packet(bytes([first & ~SHOWN_VP8, *others]))
+        hidden.pts, hidden.dts, hidden.time_base = packet.pts, packet.dts, packet.time_base
+        return hidden
+
+    whole = make_video(tmp_path / "whole.mkv", "libvpx", frames=240, gop=1000, **{"auto-alt-ref": "0"})
+    data = bytearray(remuxed(whole, tmp_path / "v.mkv", hide).read_bytes())
+    with av.open(tmp_path / "v.mkv") as container:
+        places = [packet.pos or 0 for packet in container.demux(video=0)]
+    data[places[70] : places[110]] = bytes(places[110] - places[70])
+    (tmp_path / "v.mkv").write_bytes(data)
+    frames = open_video(tmp_path / "v.mkv", cache=cache).try_frames([2.0, 4.0])
+    assert all(isinstance(frame, FrameError) for frame in frames)
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
