@@ -148,12 +148,10 @@ def test_a_failed_look_is_made_again_and_then_left_out(world: World, limit: int,
         ((0, 0), {"budget": ak.Budget(calls=5)}, "its budget is used up."),
     ],
 )
-def test_the_last_prompt_says_why_the_search_is_over(
-    world: World, failing_s: Span, options: dict[str, Any], why: str
-) -> None:
+def test_the_last_prompt_says_why_it_is_the_last(world: World, failing_s: Span, options: Any, why: str) -> None:
     def fail(request: Request, answer: dict[str, Any]) -> None:
-        grids = [sheet.view.grid for sheet in getattr(request.facts, "sheets", ())]
-        if any(grid.start_s < failing_s[1] and failing_s[0] < grid.end_s for grid in grids):
+        shown = [sheet.view.grid for sheet in getattr(request.facts, "sheets", ())]
+        if any(grid.start_s < failing_s[1] and failing_s[0] < grid.end_s for grid in shown):
             raise BadReply("no JSON", Usage(calls=1, prompt_tokens=100))
 
     eye = Eye([], settled_by="all", change=fail)

@@ -94,12 +94,7 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
 )
 @pytest.mark.usefixtures("install")
 def test_no_download_begins_unasked_or_untold(
-    name: str,
-    size: str,
-    shell: Shell,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, size: str, shell: Shell, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     told = f"The weights of {name}, {size}, are not on this machine: they will be downloaded."
     said = shell(f"serve {name} --port {free_port()}", status=2)
@@ -107,7 +102,7 @@ def test_no_download_begins_unasked_or_untold(
     with pytest.raises(ServerError, match="it went on"):
         serve(name).start()
     assert capsys.readouterr().err == f"atlaskit: {told}\n", "in Python"
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HOME", "~nobody-here")
         assert download_of(name) == told, "a home folder that does not exist"
     weights = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "x"

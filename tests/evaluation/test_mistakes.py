@@ -27,23 +27,6 @@ def world() -> aw.World:
     return aw.world(1, 60, questions=2, size=(160, 90))
 
 
-FLAGS: list[tuple[Callable[[aw.World], object], str]] = [
-    (lambda world: ak.VLM(URL, "m", thinking="no"), "thinking is True or False; got 'no'"),  # type: ignore[arg-type]
-    (lambda world: ak.VLM(URL, "m", dialect=ak.Dialect("mine", stream="no")), "stream is True or False"),  # type: ignore[arg-type]
-    (lambda world: ak.ask(world.drawn, "?", vlm=aw.Oracle(world), subtitles="a.srt"), "subtitles is True or False"),  # type: ignore[arg-type]
-    (lambda world: ak.ask(world.drawn, "?", vlm=aw.Oracle(world), replay=1), "replay is True or False; got 1"),  # type: ignore[arg-type]
-    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, replay="no"), "replay is True or False"),
-    (lambda world: evaluate(world.cases(), "composite", vlm=aw.Oracle, subtitles="no"), "subtitles is True or False"),
-    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, scored="no"), "scored is True or False"),
-    (lambda world: ak.baselines.videotree(world.drawn, "?", vlm=aw.Oracle(world), grow="no"), "grow is True or False"),
-    (lambda world: by_workers(world.cases(), vlm=aw.Oracle, refresh="no"), "refresh is True or False"),  # type: ignore[arg-type]
-    (lambda world: ak.benchmarks.table([], subtitles="no"), "subtitles is True or False"),  # type: ignore[arg-type]
-    (lambda world: ak.benchmarks.charades(".", subtitles="no"), "subtitles is True or False"),  # type: ignore[arg-type]
-    (lambda world: ak.Question("When?", kind="when", several="no"), "several is True or False"),  # type: ignore[arg-type]
-    (lambda world: ak.Atlas(world.drawn, subtitles="no"), "subtitles is True or False"),  # type: ignore[arg-type]
-    (lambda world: aw.world(anomaly="no"), "anomaly is True or False"),  # type: ignore[arg-type]
-]
-"""Flags, which would otherwise take any object for True."""
 MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: aw.world(0, 36_001), "must be 10 to 36000 s"),
     (lambda world: aw.world(questions=0), "questions must be at least 1"),
@@ -79,7 +62,14 @@ MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: ak.VLM(URL, "m", in_flight=0), "in_flight must be a positive number"),
     (lambda world: ak.VLM(URL, "m", timeout_s="300"), "timeout_s must be a positive number; got .300."),  # type: ignore[arg-type]
     (lambda world: ak.VLM(URL, "m", extra_body={"messages": []}), "'messages': atlaskit sets it"),
-    *FLAGS,
+    (lambda world: ak.VLM(URL, "m", thinking="no"), "thinking is True or False; got 'no'"),  # type: ignore[arg-type]
+    (lambda world: ak.Dialect("mine", stream="no"), "stream is True or False"),  # type: ignore[arg-type]
+    (lambda world: ak.ask(world.drawn, "?", vlm=aw.Oracle(world), subtitles="a.srt"), "subtitles is True or False"),  # type: ignore[arg-type]
+    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, scored="no"), "scored is True or False"),
+    (lambda world: evaluate(world.cases(), "composite", vlm=aw.Oracle, replay=1), "replay is True or False; got 1"),
+    (lambda world: ak.baselines.videotree(world.drawn, "?", vlm=aw.Oracle(world), grow="no"), "grow is True or False"),
+    (lambda world: ak.benchmarks.charades(".", subtitles="no"), "subtitles is True or False"),  # type: ignore[arg-type]
+    (lambda world: ak.Question("When?", kind="when", several="no"), "several is True or False"),  # type: ignore[arg-type]
     (lambda world: ak.Prices(prompt=-1, completion=1), "prompt must be a price in USD .*, from 0; got -1"),
     (lambda world: ak.Prices(prompt=1, completion=1, cached=2), "cached must be at most prompt, 1 USD; got 2"),
     (lambda world: ak.Prices(prompt=1, completion=1, cached=0.1, image=0.5), "image must be at least the discount"),
