@@ -165,7 +165,6 @@ USUAL = ("a", "1.", " ", "\n", "\t", "<", "{", "[", '"', "\\", "-", "é", "a b "
 @pytest.mark.parametrize(
     ("module", "parse"),
     [("benchmarks/datasets/options", split_question), ("errors", lambda text: printable(text, 300))],
-    ids=["options", "printable"],
 )
 def test_twice_the_text_takes_about_twice_the_time(module: str, parse: Callable[[str], Any]) -> None:
     for fragment in {*USUAL, *literals(module)}:

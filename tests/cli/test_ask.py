@@ -125,7 +125,6 @@ INPUT_ERRORS: dict[str, str] = {
     "cache stats --cache nowhere": "There is no cache in nowhere",
     "cache export x.jsonl.xz --run cache/entries/cache.db": "not valid JSON",
     "cache import pipe": "it is no regular file",
-    "mcp --root absent": "--root names a folder",
     "mcp --root ~nobody-here": "--root names a folder",
     f"evaluate {'a' * 300} --model m": "no file has so long a name as 'aaa",
     f"{HEAR} --audio-track 7": "There is no audio_track 7: talk.mkv has the sound tracks 0",

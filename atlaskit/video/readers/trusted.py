@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, dropwhile, islice, pairwise
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from av.container import InputContainer
@@ -352,10 +353,11 @@ class TrustedSource(PacketSource):
         with suppress(*DECODE_ERRORS):
             for packet in self._container.demux():
                 is_hole = holes.is_before(packet)
-                is_video = packet.stream is self._stream
                 if is_hole and frame_end is not None:
                     return pts
-                if not is_video or not packet.size or not self._is_shown(packet):
+                if packet.stream is not self._stream or not packet.size:
+                    continue
+                if not self._is_shown(cast(VideoPacket, packet)):
                     continue
                 if packet.pts == pts:
                     frame_end = self.end_of(packet)

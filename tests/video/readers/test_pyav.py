@@ -93,8 +93,7 @@ def test_lost_packets_behind_pictures_that_are_not_shown_are_errors(tmp_path: Pa
         data[place] &= ~SHOWN_VP8
     data[places[70] : places[110]] = bytes(places[110] - places[70])
     path.write_bytes(data)
-    frames = open_video(path, cache=cache).try_frames([2.0, 4.0])
-    assert all(isinstance(frame, FrameError) for frame in frames)
+    assert all(isinstance(frame, FrameError) for frame in open_video(path, cache=cache).try_frames([2.0, 4.0]))
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
