@@ -140,6 +140,13 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
         raise InputError(f"{name} is a whole number, at least {least}; got {value!r:.80}.")
 
 
+def check_flags(**values: object) -> None:
+    """Raise InputError for the first value that is not a bool."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is True or False; got {value!r:.80}.")
+
+
 def check_positive(**values: float | None) -> None:
     """Raise InputError for the first value that is not a positive number; None is allowed."""
     for name, value in values.items():

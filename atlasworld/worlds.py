@@ -12,7 +12,7 @@ from typing import Any
 
 from atlaskit.benchmarks.case import Case
 from atlaskit.environment.question import Question, Span
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, check_flags
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
@@ -245,6 +245,7 @@ def world(
         60.0
     """
     check_picture(duration_s, fps, size)
+    check_flags(anomaly=anomaly, progress=progress)
     if anomaly:
         if categories is not None:
             raise InputError(

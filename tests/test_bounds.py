@@ -13,20 +13,22 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from support.bounded import check_takes
+from support.bounded import check_linear, check_takes, literals
 from support.datasets import mlvu_row, write_json
 
 import atlaskit as ak
 from atlaskit import limits
+from atlaskit.benchmarks.datasets.options import split_question
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import read_parquet
 from atlaskit.caching.keys import KINDS
-from atlaskit.errors import AtlasError, InputError
+from atlaskit.errors import AtlasError, InputError, printable
 from atlaskit.evaluation import tables
 from atlaskit.runs import archive
 from atlaskit.runs.result import trace_of
@@ -155,6 +157,18 @@ def test_a_pipe_is_refused_and_not_waited_for(read: Callable[[Path], object], tm
         os.mkfifo(tmp_path / name)
         with pytest.raises(AtlasError, match="no regular file"):
             read(tmp_path / name)
+
+
+USUAL = ("a", "1.", " ", "\n", "\t", "<", "{", "[", '"', "\\", "-", "é", "a b ", "0:0:", "A. ", "(A", "\n1\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "parse"),
+    [("benchmarks/datasets/options", split_question), ("errors", lambda text: printable(text, 300))],
+)
+def test_twice_the_text_takes_about_twice_the_time(module: str, parse: Callable[[str], Any]) -> None:
+    for fragment in {*USUAL, *literals(module)}:
+        check_linear(parse, fragment, 120_000, free_s=0.1)
 
 
 def parquet_bombs(folder: Path) -> Iterator[Path]:

@@ -53,8 +53,13 @@ MOST_CLOSER = 2
 """How often the whole video may be searched again at half the step, if reviews ask for it."""
 MOST_FAILURES = 2
 """The number of failed looks after which a stretch is left out."""
-OVER = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
-"""Why the search is over, in words for the last prompt, by the reason for its stop."""
+OVER = {
+    "explored": "all that was asked for was seen.",
+    "rounds": "its rounds are used up.",
+    "model": "too many of its calls failed.",
+}
+"""Why the search is over, in words for the last prompt, by the reason for its stop. All other
+reasons are limits of the budget."""
 
 Source = Literal["plan", "look", "review", "sweep"]
 
@@ -619,7 +624,10 @@ class Looking:
         """Ask for the answer, because the search is over or several votes are needed."""
         if self.votes == 1:
             if self.run.meter.can_decide() and not self.run.is_hopeless:
-                self.review(over=OVER.get(stop, "its budget is used up."))
+                over = OVER.get(stop, "its budget is used up.")
+                if stop == "explored" and self.lost.intervals:
+                    over = "all was seen, except stretches at which calls failed."
+                self.review(over=over)
             return
         root = None if len(self.scratchpad) else self.root_sheet()
         self.verdict = self.master.decide(

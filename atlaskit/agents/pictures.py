@@ -87,6 +87,7 @@ class PictureScout:
 
     model: Embeds
     __name__ = "pictures"  # its name in traces, as that of a function
+    looks_at_frames = True
 
     def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
         """Return a hint about each cell with a frame that stands out; see `scouts.standouts`."""
@@ -143,6 +144,7 @@ class TextScout:
     read: ReadsText | None = None
     name: str = "rapidocr"
     __name__ = "texts"  # its name in traces, as that of a function
+    looks_at_frames = True
 
     def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
         """Return a hint about each cell with a text that stands out."""

@@ -138,6 +138,9 @@ class Sight:
 class Scout(Protocol):
     """Any function that says which cells of a grid to look at first.
 
+    Prompts say that the hints were made without seeing a frame. A scout that looks at frames has an
+    attribute `looks_at_frames = True`, and prompts then do not say so.
+
     Examples:
         >>> def middle(sight, grid):
         ...     return ak.scouts.Hints({grid.size // 2: ak.scouts.Hint(1.0, "it is the middle")})
@@ -301,7 +304,10 @@ class Survey:
         """Yield the event that records the hints of each scout about a grid."""
         for name, hints in self.look(search_task, grid).items():
             yield events.Scout(
-                scout=name, path=grid.path, hints=tuple(_records(hints)), note=hints.note
+                scout=name,
+                path=grid.path,
+                hints=tuple(_records(hints, self.scouts[name])),
+                note=hints.note,
             )
 
     def hints_for(
@@ -311,8 +317,8 @@ class Survey:
         if not self.is_in_prompts:
             return ()
         about = list[HintRecord]()
-        for hints in self.look(search_task, grid).values():
-            for hint in _records(hints):
+        for name, hints in self.look(search_task, grid).items():
+            for hint in _records(hints, self.scouts[name]):
                 if hint.cell in cells and hint.score >= LEAST:
                     about.append(hint)
         about.sort(key=lambda hint: (-hint.score, hint.cell))
@@ -342,10 +348,11 @@ class Survey:
         return {"scouts": list(self.scouts), "hints_told": self.is_in_prompts}
 
 
-def _records(hints: Hints) -> Iterator[HintRecord]:
-    """Yield the hints as events record them."""
+def _records(hints: Hints, scout: Scout) -> Iterator[HintRecord]:
+    """Yield the hints of a scout as events record them."""
+    looked = getattr(scout, "looks_at_frames", False) is True
     for cell, hint in hints.by_cell.items():
-        yield HintRecord(cell=cell, score=hint.score, reason=hint.reason)
+        yield HintRecord(cell=cell, score=hint.score, reason=hint.reason, looked=looked)
 
 
 def checked(name: str, hints: object, grid: Grid) -> Hints:

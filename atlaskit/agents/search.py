@@ -18,7 +18,7 @@ from atlaskit.agents.strategies import LOOKS, resolve_strategy, strategy_name
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span
-from atlaskit.errors import InputError, check_whole, printable
+from atlaskit.errors import InputError, check_flags, check_whole, printable
 from atlaskit.models.names import Preset, cell_for, preset_of
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model
@@ -107,6 +107,7 @@ def ask(
         >>> again.spent.calls  # every reply came from the cache
         0
     """
+    check_flags(subtitles=subtitles, replay=replay, show=show)
     vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
     settings = resolve_search(search, vlm)
     check_whole("workers", workers)

@@ -18,7 +18,7 @@ from atlaskit.environment.atlas import Cells
 from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit, Look
-from atlaskit.errors import InputError, ModelWarning, check_whole, printable
+from atlaskit.errors import InputError, ModelWarning, check_flags, check_whole, printable
 from atlaskit.models.names import family_of, preset_for, preset_of
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
@@ -100,8 +100,7 @@ class Search:
         if self.votes is not None:
             check_whole("votes", self.votes)
         check_whole("sample", self.sample, least=0)
-        if not isinstance(self.look_ahead, bool):
-            raise InputError(f"look_ahead is True or False; got {self.look_ahead!r:.80}.")
+        check_flags(look_ahead=self.look_ahead)
 
     def _check_grid(self) -> None:
         for name in ("k", "cell"):

@@ -21,6 +21,7 @@ from atlaskit.errors import (
     SpeechWarning,
     Unrecorded,
     VideoError,
+    check_flags,
     check_whole,
     printable,
 )
@@ -100,6 +101,7 @@ def transcribe(
         >>> lines = ak.transcribe("match.mp4", asr, save="heard.srt")  # doctest: +SKIP
     """
     check_whole("parallel", parallel)
+    check_flags(progress=progress, replay=replay)
     if save is not None and Path(save).suffix.lower() != ".srt":
         raise InputError(
             f"save must be a file that ends in .srt; got {printable(str(save), 200)!r}."

@@ -467,9 +467,10 @@ def searched_text(cells: Sequence[int]) -> str:
 
 def hints_text(hints: Sequence[HintRecord]) -> str:
     """Return the scouts' hints, one row for each: the cell, then the reason."""
-    rows = [
-        "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
-    ]
+    made = "without seeing a frame"
+    if any(hint.looked for hint in hints):
+        made = "by programs, from subtitles or frames"
+    rows = [f"Hints where to look, made {made}; they may be wrong, and prove nothing:"]
     for hint in hints:
         rows.append(f"cell {hint.cell}: {hint.reason}")
     return "\n".join(rows)

@@ -21,7 +21,7 @@ from typing import Any
 from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.registry import dataset_in
 from atlaskit.environment.question import Question, Span, spans_of
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, check_flags, printable
 from atlaskit.progress import bar
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
@@ -227,6 +227,7 @@ def standard_and_long(
         >>> [case.facts["length"] for case in both]
         ['standard', 'standard', 'long', 'long']
     """
+    check_flags(subtitles=subtitles)
     home = Path(root)
     dataset = dataset_in(home).load(home, subtitles=subtitles)
     chosen = dataset.where(**where) if where else dataset

@@ -18,6 +18,14 @@ from typing import BinaryIO
 from atlaskit import limits
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path in which ~ stands for the home folder.
+
+    Where ~NAME names no user, it stays, as in a shell; `Path.expanduser` would raise an error.
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111
+
+
 def read_whole(path: str | Path, most: int = limits.FILE) -> bytes:
     """Return the content of a regular file.
 

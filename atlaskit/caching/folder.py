@@ -20,6 +20,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from atlaskit.caching.files import expanded
 from atlaskit.errors import CacheError, CacheWarning
 
 DATABASE = "cache.db"
@@ -53,9 +54,7 @@ def default_place() -> Place:
     """
     path = os.environ.get(VARIABLE)
     if path:
-        # Where ~NAME names no user, it stays, as in a shell; `Path.expanduser` would raise.
-        directory = Path(os.path.expanduser(path))  # noqa: PTH111
-        return Place(directory.absolute(), f"the variable {VARIABLE} names it")
+        return Place(expanded(path).absolute(), f"the variable {VARIABLE} names it")
     try:
         here = Path.cwd()
     except OSError:  # the current folder was removed

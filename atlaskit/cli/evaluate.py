@@ -367,7 +367,7 @@ def _complete(options: argparse.Namespace) -> None:
     _check_questions(options.benchmark)
     if options.out is None:
         options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
-        check_outputs(options)
+    check_outputs(options)
     tables.check_path(options.out)
 
 

@@ -109,11 +109,6 @@ def check_export(options: argparse.Namespace, path: Path | None) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     check_export(options, options.out)
-    for path in options.what:
-        if path.exists() and options.out.exists() and path.samefile(options.out):
-            raise InputError(
-                f"--out {printable(str(path), 200)} is what is exported: name another file."
-            )
     cache = Cache(options.cache)
     videos = [open_video(name, cache=cache) for name in options.video]
     noted_videos = [open_video(name, cache=cache) for name in options.notes]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 
 IMAGES = (".jpg", ".jpeg", ".png")
 TABLES = (".csv", ".parquet")
+READ = {
+    "video": "the video itself",
+    "benchmark": "the table of questions itself",
+    "what": "what is exported",
+    "shards": "one of the shards",
+}
+"""What commands read, by the attribute of the parsed options that holds the path or the paths."""
 
 
 def path_of(text: str) -> Path:
@@ -164,26 +173,48 @@ def check_outputs(options: argparse.Namespace) -> None:
 
     Raises:
         InputError: One of them has another suffix, is a folder, lies in a folder that is missing or
-            not writable, or is the command's own video.
+            not writable, is a file that the command reads, or is another output.
     """
-    video = getattr(options, "video", None)
+    read = list[tuple[str, str]]()
+    for dest, name in READ.items():
+        paths = getattr(options, dest, None) or ()
+        if isinstance(paths, str):
+            paths = (paths,)
+        read += [(str(path), name) for path in paths]
+    written = list[tuple[str, Path]]()
     for output in getattr(options, "outputs", ()):
         path: Path | None = getattr(options, output.dest)
         if path is None:
             continue
         output.check(path)
-        if isinstance(video, str) and _is_same_file(path, video):
-            raise InputError(
-                f"{output.option} {printable(str(path), 200)} is the video itself: name another "
-                "file."
-            )
+        shown = f"{output.option} {printable(str(path), 200)}"
+        for other, name in read:
+            if _is_same_file(path, other):
+                raise InputError(f"{shown} is {name}: name another file.")
+        if not output.suffixes:
+            continue  # several outputs may go into one folder
+        for option, other_path in written:
+            if _is_one_output(path, other_path):
+                raise InputError(
+                    f"{shown} is the file of {option} too, also where upper and lower case count "
+                    "as equal: name another file."
+                )
+        written.append((output.option, path))
 
 
-def _is_same_file(path: Path, other: str) -> bool:
+def _is_same_file(path: Path, other: str | Path) -> bool:
     try:
         return path.samefile(other)
-    except OSError:  # one of them is missing, or its name is too long
+    except (OSError, ValueError):  # one is missing, or its name is too long or holds a null byte
         return False
+
+
+def _is_one_output(path: Path, other: Path) -> bool:
+    """Return whether two files to write are one file, on any file system."""
+    names = set[str]()
+    for each in (path, other):
+        names.add(unicodedata.normalize("NFC", os.path.realpath(each)).casefold())
+    return len(names) == 1 or _is_same_file(path, other)
 
 
 def shown_table(table: pd.DataFrame, **how: Any) -> str:

@@ -26,7 +26,7 @@ from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, Still, View, root_grid, squared
 from atlaskit.environment.tiles import PATCH_PX, Fit, Labels, Look, are_readable
-from atlaskit.errors import IllegalAction, InputError
+from atlaskit.errors import IllegalAction, InputError, check_flags
 from atlaskit.video.opening import as_video
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Sampling, Video
@@ -190,6 +190,7 @@ class Atlas:
             raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
+        check_flags(subtitles=self.subtitles, ruled=self.ruled)
         self.root = root_grid(self.video, *self._interval(), self.k)
         self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels, self.ruled)
         self.look.check(self.k)  # raises here, before any call is paid for

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from atlaskit.environment.scoring import intervals_iou, rouge_l, token_f1
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, check_flags, printable
 
 Kind = Literal["choice", "open", "when", "count", "summary"]
 Span = tuple[float, float]
@@ -90,6 +90,9 @@ class Question:
             raise InputError(
                 f"The kind of a question is one of {', '.join(get_args(Kind))}; got {self.kind!r}."
             )
+        check_flags(misleading_subtitle=self.misleading_subtitle, several=self.several)
+        if self.may_be_absent is not None:
+            check_flags(may_be_absent=self.may_be_absent)
         self._check_choices()
         if self.answer is not None:
             self._check_answer("answer", self.answer)

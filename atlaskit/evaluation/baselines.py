@@ -70,6 +70,11 @@ METHODS: dict[str, Callable[..., Result]] = {
 """All methods, by name."""
 
 
+def signature_of(method: Callable[..., Result]) -> inspect.Signature:
+    """Return the signature of a method; `composite` passes its settings on to `ask`."""
+    return inspect.signature(ask if method is composite else method)
+
+
 def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
     """Return the keyword arguments of a method; None if it takes any, as a user's function may.
 
@@ -78,9 +83,7 @@ def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
         True
     """
     names = list[str]()
-    # `composite` passes its settings on to `ask`.
-    signature = inspect.signature(ask if method is composite else method)
-    for parameter in signature.parameters.values():
+    for parameter in signature_of(method).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             return None
         if parameter.kind is parameter.KEYWORD_ONLY:

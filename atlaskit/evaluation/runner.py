@@ -21,8 +21,8 @@ from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.benchmarks.datasets.table import Rows, cases_of
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
-from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.errors import AtlasError, InputError, check_flags, check_whole, printable, reason
+from atlaskit.evaluation.baselines import METHODS, settings_of, signature_of
 from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
 from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
@@ -139,8 +139,9 @@ def evaluate(
     """
     import pandas  # noqa: F401  # before the first call: a missing pandas then costs nothing
 
-    in_order = cases_of(cases, video, scored=scored)
     check_whole("parallel", parallel)
+    check_flags(progress=progress, scored=scored)
+    in_order = cases_of(cases, video, scored=scored)
     check_cases(in_order, scored=scored)
     _check_run(engine, prices, total)
     answer, name = _method(method)
@@ -382,7 +383,7 @@ def check_cases(cases: Sequence[Case], *, scored: bool = True) -> None:
 def check_settings(
     name: str, answer: Callable[..., Result], settings: Mapping[str, Any], reserved: Collection[str]
 ) -> None:
-    """Raise InputError for a setting that a method does not accept.
+    """Raise InputError for a setting that a method lacks, or for a flag that is not a bool.
 
     Args:
         name: The name of the method in the error.
@@ -394,9 +395,12 @@ def check_settings(
     if accepted is None:
         return
     offered = [setting for setting in accepted if setting not in reserved]
-    for setting in settings:
+    parameters = signature_of(answer).parameters
+    for setting, value in settings.items():
         if setting not in offered:
             raise InputError(f"{name} has no setting {setting!r:.80}; it has {', '.join(offered)}.")
+        if isinstance(parameters[setting].default, bool):
+            check_flags(**{setting: value})
 
 
 def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

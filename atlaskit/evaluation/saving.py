@@ -7,13 +7,14 @@ tables that it returns call `save`, so it imports this module.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atlaskit.benchmarks.datasets.rows import is_missing
 from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json, read_json
-from atlaskit.errors import InputError, reason
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation.card import OF_THE_RUN, TEXT, card_text, checked_card
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     table, which an interrupted evaluation left at `so_far(path)`, are removed.
 
     Raises:
-        InputError: If the file has another suffix or cannot be written.
+        InputError: If the file has another suffix or cannot be written, or a prediction has no
+            JSON, such as an infinite number.
     """
     target = check_path(path)
-    # JSON, because a prediction is an index, an interval, several intervals or text.
-    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))
+    plain = rows.assign(prediction=prediction_texts(rows, rows["prediction"]))
     text_columns = list[str]()
     for name in plain:
         if plain[name].map(lambda value: isinstance(value, str)).any():
@@ -51,6 +52,30 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
             unfinished.with_name(f"{unfinished.name}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
+
+
+def prediction_texts(rows: pd.DataFrame, predictions: Iterable[Any]) -> list[str]:
+    """Return predictions as JSON, because they are indices, numbers, intervals, texts or null.
+
+    Args:
+        rows: The rows of the predictions.
+        predictions: The prediction of each row.
+
+    Raises:
+        InputError: A prediction has no JSON; the message names the row and the value.
+    """
+    texts = list[str]()
+    for name, prediction in zip(rows.get("id", rows.index), predictions, strict=True):
+        value = None if is_missing(prediction) else prediction
+        try:
+            texts.append(canonical_json(value))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "A prediction is a finite number, a text or intervals of seconds; that of the row "
+                f"{printable(str(name), 80)!r} is {prediction!r:.80}: correct it, or leave it "
+                "empty."
+            ) from error
+    return texts
 
 
 def _with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:

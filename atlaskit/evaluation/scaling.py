@@ -32,7 +32,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question, Span
-from atlaskit.errors import InputError, check_whole
+from atlaskit.errors import InputError, check_flags, check_whole
 from atlaskit.evaluation.runner import check_cases, check_settings, json_settings
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.evaluation.tables import RIGHT_FROM
@@ -178,6 +178,7 @@ def by_workers(
         >>> times["workers"].tolist()
         [1, 2]
     """
+    check_flags(refresh=refresh, replay=replay, progress=progress)
     in_order = list(cases)
     counts = _worker_counts(workers)
     check_cases(in_order)

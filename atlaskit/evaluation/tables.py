@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
-from atlaskit.benchmarks.datasets.rows import read_parquet
+from atlaskit.benchmarks.datasets.rows import is_missing, read_parquet
 from atlaskit.caching.files import open_regular, read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import as_answered
@@ -34,6 +34,7 @@ from atlaskit.evaluation.card import (
     questions_card,
 )
 from atlaskit.evaluation.saving import check_path as check_path
+from atlaskit.evaluation.saving import prediction_texts
 from atlaskit.evaluation.saving import save as save
 from atlaskit.evaluation.saving import so_far as so_far
 from atlaskit.video.spreadsheet import read_text, separator_of
@@ -104,6 +105,7 @@ def load(path: str | Path) -> pd.DataFrame:
             del rows.attrs[TEXT]
         _check_columns(rows)
         predictions = _predictions(rows, is_ours=card is not None)
+        prediction_texts(rows, predictions)  # raises for what `save` could not write
     except (OSError, ValueError, KeyError, TypeError) as error:
         fault = reason(error).rstrip(".")
         raise InputError(f"{source} is not a saved evaluation: {fault}.") from error
@@ -173,7 +175,7 @@ def _predictions(rows: pd.DataFrame, *, is_ours: bool) -> list[Any]:
 
 def _prediction_of(value: Any) -> Any:
     """Return the prediction in a cell of a table that pandas wrote: a number, intervals or text."""
-    if value is None or value != value:  # NaN is not itself
+    if is_missing(value):
         return None
     if isinstance(value, float) and value.is_integer():
         return int(value)

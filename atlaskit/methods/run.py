@@ -30,7 +30,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question, Span
 from atlaskit.environment.render import Frame, View
 from atlaskit.environment.tiles import Fit, Look
-from atlaskit.errors import check_whole
+from atlaskit.errors import check_flags, check_whole
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.names import cell_for, preset_of
 from atlaskit.models.protocol import (
@@ -218,6 +218,7 @@ class MethodRun(Run):
             InputError: If an argument breaks a rule.
         """
         check_whole("threads", threads)
+        check_flags(subtitles=subtitles, replay=replay)
         super().__init__(
             video,
             question,
@@ -406,7 +407,8 @@ def method(
 
     The body takes a `MethodRun`, whose start is recorded, and the method's own settings as
     keywords. If the default of a setting is a whole number, the setting must be a whole number of
-    at least 1. The function has the settings of `MethodRun` too.
+    at least 1; if it is a bool, the setting must be one. The function has the settings of
+    `MethodRun` too.
 
     Args:
         name: Name of the method.
@@ -435,6 +437,8 @@ def method(
                 own_settings[each.name] = bound.arguments.pop(each.name)
                 if type(each.default) is int:
                     check_whole(each.name, own_settings[each.name])
+                if type(each.default) is bool:
+                    check_flags(**{each.name: own_settings[each.name]})
             run = MethodRun(*bound.args, **bound.kwargs)
             if free_text:
                 check_writes_freely(run.vlm, name)

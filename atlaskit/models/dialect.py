@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.errors import InputError, check_flags, printable, reason
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.names import NO_THINKING, Family, entries
 from atlaskit.models.protocol import Clip, Image, Message, Request, json_schema
@@ -83,6 +83,16 @@ class Dialect:
     """Whether the server publishes its cache counters at /metrics (vLLM)."""
     ranks: int = 1
     """Data-parallel engines behind the endpoint. A conversation stays on the one that cached it."""
+
+    def __post_init__(self) -> None:
+        check_flags(
+            seed=self.seed,
+            thinks=self.thinks,
+            words_too=self.words_too,
+            stream=self.stream,
+            image_names=self.image_names,
+            counters=self.counters,
+        )
 
     @property
     def option(self) -> str:
@@ -241,11 +251,13 @@ def dialect_named(words: str) -> Dialect:
 
 
 def check_thinking(thinking: bool | None, family: Family, name: str) -> None:
-    """Raise InputError if thinking is to be turned off and the model's family always thinks.
+    """Raise InputError if thinking is no bool, or turned off where the family always thinks.
 
     That is known of open weights alone, which have a reasoning parser. For the models of a
     service, the dialect says how to turn thinking off.
     """
+    if thinking is not None:
+        check_flags(thinking=thinking)
     if thinking is False and family.thinks and family.reasoning_parser and not family.no_thinking:
         raise InputError(
             f"thinking=False cannot turn thinking off for {name}: models of its family "

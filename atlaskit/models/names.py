@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from atlaskit import limits
+from atlaskit.caching.files import expanded
 from atlaskit.errors import InputError, ModelWarning, printable
 from atlaskit.guests import MODELS, load, registered
 from atlaskit.models.http import object_of
@@ -494,7 +495,7 @@ def resolve_model(model: str) -> str:
             )
         return str(brought.weights)
     if is_folder(model):
-        return str(Path(model).expanduser().resolve())
+        return str(expanded(model).resolve())
     if not ON_THE_HUB.fullmatch(model):
         names = "".join(f"{name}, " for name in registered(MODELS))
         raise InputError(
@@ -507,8 +508,8 @@ def resolve_model(model: str) -> str:
 def is_folder(name: str) -> bool:
     """Return whether there is a folder of a name, in which ~ stands for the home folder."""
     try:
-        return Path(name).expanduser().is_dir()
-    except (OSError, RuntimeError, ValueError):  # a path too long, of no user, or with a zero byte
+        return expanded(name).is_dir()
+    except (OSError, ValueError):  # a path too long, or with a zero byte
         return False
 
 

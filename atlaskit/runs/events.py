@@ -182,6 +182,8 @@ class HintRecord(Record):
     cell: Cell
     score: float
     reason: str
+    looked: bool = False
+    """Whether the scout looked at frames."""
 
 
 class UnfollowedRecord(Record):

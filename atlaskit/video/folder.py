@@ -25,7 +25,15 @@ from typing import Any, NamedTuple, TypeAlias
 from atlaskit import limits
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind
-from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
+from atlaskit.errors import (
+    DamagedVideo,
+    InputError,
+    SubtitleError,
+    VideoError,
+    check_flags,
+    printable,
+    reason,
+)
 from atlaskit.progress import bar as progress_bar
 from atlaskit.video.collection import Collection, moment_of
 from atlaskit.video.file import VideoFile
@@ -111,6 +119,7 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
         >>> film.name, film.start_s
         ('match.mp4', 0.0)
     """
+    check_flags(progress=progress)
     sources = _with_subtitles(found_in(source))
     opened = dict[int, _Opened]()
     faults = dict[int, str]()

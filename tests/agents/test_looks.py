@@ -139,6 +139,26 @@ def test_a_failed_look_is_made_again_and_then_left_out(world: World, limit: int,
     assert (result.explored == 1.0) == is_whole and failed == min(limit, MOST_FAILURES)
 
 
+@pytest.mark.parametrize(
+    ("failing_s", "options", "why"),
+    [
+        ((0, 600), {}, "too many of its calls failed."),
+        ((390, 410), {}, "all was seen, except stretches at which calls failed."),
+        ((0, 0), {"search": replace(SMALL, max_rounds=1)}, "its rounds are used up."),
+        ((0, 0), {"budget": ak.Budget(calls=5)}, "its budget is used up."),
+    ],
+)
+def test_the_last_prompt_says_why_it_is_the_last(world: World, failing_s: Span, options: Any, why: str) -> None:
+    def fail(request: Request, answer: dict[str, Any]) -> None:
+        shown = [sheet.view.grid for sheet in getattr(request.facts, "sheets", ())]
+        if any(grid.start_s < failing_s[1] and failing_s[0] < grid.end_s for grid in shown):
+            raise BadReply("no JSON", Usage(calls=1, prompt_tokens=100))
+
+    eye = Eye([], settled_by="all", change=fail)
+    looks(world, eye, **{"search": SMALL, "workers": 1, **options})
+    assert f"The search is over: {why} Judge" in text_of(eye.requests[-1])
+
+
 def test_looks_show_fewer_sheets_once_so_many_were_refused(world: World) -> None:
     shown = list[int]()
 

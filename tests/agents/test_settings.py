@@ -78,7 +78,6 @@ def taught(**settings: Any) -> Callable[[], ak.Search]:
         ("traversal must be", partial(ak.Search, traversal="DFS")),
         ("less than the 3 steps", partial(ak.Search, steps=3, plateau=3)),
         ("min_rounds must be at most max_rounds, 2", partial(ak.Search, min_rounds=3, max_rounds=2)),
-        ("look_ahead is True or False", partial(ak.Search, look_ahead="maybe")),
         ("taught@1f0c was taught prompts with .* and no others", taught(cells="full")),
         ('search is "paper", "best" or ak.Search', partial(ak.ask, Flat(), CHOICE, vlm=Babbler(), search="Paper")),
         ("workers is a whole number", asking(workers=True)),

@@ -17,6 +17,7 @@ from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.table import cases_of
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.evaluation import tables
 
 HEAD = "video,question,A,B,C,answer,start,end"
 ROWS = (
@@ -224,3 +225,19 @@ class TestEvaluate:
             least = ak.read_rows("least.csv")
         assert least["id"].tolist() == ["007", "8"] and least["right"].tolist() == [True, False]
         assert ak.statistics.compare(least, least).difference == 0
+
+    @pytest.mark.parametrize("missing", [None, pd.NA, pd.NaT, np.nan, np.float32("nan")])
+    def test_a_missing_prediction_is_none_and_an_infinite_one_is_told(self, home: Path, missing: Any) -> None:
+        predictions = pd.Series([missing, "red"], dtype=object)
+        rows = pd.DataFrame({"id": "7", "video": "a", "score": 0.5, "prediction": predictions})
+        tables.save(rows, "saved.csv")
+        assert Path("saved.csv").read_text().splitlines()[1] == "7,a,0.5,null"
+        rows.convert_dtypes().to_parquet("plain.parquet")
+        rows["prediction"] = [1, float("inf")]
+        rows.to_csv("plain.csv")
+        with pytest.warns(UserWarning, match="no card"):
+            assert ak.read_rows("plain.parquet")["prediction"].tolist() == [None, "red"]
+            with pytest.raises(InputError, match=r"that of the row '7' is inf: correct it"):
+                ak.read_rows("plain.csv")
+        with pytest.raises(InputError, match=r"that of the row '7' is inf: correct it"):
+            tables.save(rows, "saved.csv")

@@ -161,21 +161,6 @@ def test_a_card_reads_no_table_outside_its_folder(model: tuple[str, ...], shell:
     shell("evaluate questions.csv --like results/rows.csv.json --out again.csv")
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("question.csv --model x", "There is no file question.csv. Did you mean questions.csv?"),
-        ("lvbenc --model x", "lvbenc is no benchmark (did you mean lvbench?) and no table"),
-        ("questions.csv --oracle 0", "No oracle comes with questions.csv"),
-        ("questions.csv --root nowhere --model http://127.0.0.1:9/v1 x", "There is no folder nowhere"),
-    ],
-)
-@pytest.mark.usefixtures("model")
-def test_a_mistake_is_one_sentence(line: str, told: str, shell: Shell) -> None:
-    said = shell(f"evaluate {line}", status=2)
-    assert told in said and said.count("\n") == 1
-
-
 def test_tables_without_a_card_are_compared(shell: Shell) -> None:
     Path("a.csv").write_text("id,video,score\n1,x,1\n2,y,0\n3,z,1\n")
     Path("b.csv").write_text("id;video;score\n1;x;1\n2;y;1\n3;z;1\n")

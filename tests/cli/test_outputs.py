@@ -101,13 +101,24 @@ def test_a_wrong_output_is_told_before_anything_is_opened(command: str, output: 
     assert not list(Path().glob(".atlaskit-*"))
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("ask q.json What? --save ./q.json", "--save q.json is the video itself"),
+        ("ask film.mp4 What? --save a.json --export ./a.json", "--export a.json is the file of --save"),
+        ("ask film.mp4 What? --save a.json --export ./A.JSON", "is the file of --save too"),
+        ("ask film.mp4 What? --save q.json --html link.html", "--html link.html is the file of --save"),
+        ("evaluate q.csv --model oracle --out ./q.csv", "--out q.csv is the table of questions itself"),
+        ("merge a.csv q.csv --out q.csv", "--out q.csv is one of the shards"),
+    ],
+)
 @pytest.mark.usefixtures("nothing_runs")
-def test_the_video_itself_is_no_output(shell: Shell) -> None:
-    Path("film.mp4").write_bytes(b"film")
-    Path("link.json").symlink_to("film.mp4")
-    told = shell("ask film.mp4 'What?' --save link.json", status=2)
-    assert "--save link.json is the video itself" in told
-    assert Path("film.mp4").read_bytes() == b"film"
+def test_no_output_replaces_what_is_read_or_another_output(words: str, sentence: str, shell: Shell) -> None:
+    Path("q.csv").write_text("mine")
+    Path("q.json").write_text("mine")
+    Path("link.html").symlink_to("q.json")
+    told = shell(words, status=2)
+    assert sentence in told and told.count("\n") == 1 and Path("q.csv").read_text() == "mine"
 
 
 def test_a_read_only_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

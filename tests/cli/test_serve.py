@@ -14,6 +14,7 @@ from atlaskit.cli import serve as command
 from atlaskit.cli.model import agrees
 from atlaskit.cli.serve import PAPER
 from atlaskit.models.protocol import ServerError
+from atlaskit.models.serving.plan import download_of
 from atlaskit.models.serving.process import free_port
 from atlaskit.models.serving.server import Server, serve
 
@@ -101,6 +102,9 @@ def test_no_download_begins_unasked_or_untold(
     with pytest.raises(ServerError, match="it went on"):
         serve(name).start()
     assert capsys.readouterr().err == f"atlaskit: {told}\n", "in Python"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HOME", "~nobody-here")
+        assert download_of(name) == told, "a home folder that does not exist"
     weights = tmp_path / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / "x"
     weights.mkdir(parents=True)
     (weights / "model.safetensors").touch()

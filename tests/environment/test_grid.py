@@ -66,18 +66,10 @@ def test_the_numbers_of_the_paper() -> None:
     assert deepest(36_000, 25, 8) == math.ceil(math.log(36_000 * 25, 64))
 
 
-def test_invalid_grids_indices_and_times_are_refused() -> None:
+def test_an_invalid_stretch_is_refused() -> None:
     for start_s, end_s in [(-1, 5), (5, 5), (5, 4), (0, math.inf), (0, math.nan)]:
         with pytest.raises(InputError):
             Grid(start_s, end_s, 2)
-    with pytest.raises(InputError, match="no cell 4"):
-        Grid(0, 1, 2).expand(4)
-    with pytest.raises(InputError, match="no parent"):
-        Grid(0, 1, 2).parent()
-    with pytest.raises(InputError, match="outside"):
-        Grid(0, 1, 2).cell_at(1.0)
-    with pytest.raises(InputError, match="cannot be shifted by cells of depth 2"):
-        Grid(0.0, 600.0, 4, (1,), shift=(2, 1))
 
 
 @given(duration_s=st.floats(0.5, 40_000.0), k=st.integers(2, 9), data=st.data())

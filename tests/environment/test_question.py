@@ -17,19 +17,6 @@ TWO = ((1.0, 2.5), (4.0, 5.0))
 TEXTS = st.lists(st.sampled_from(["red", "blue", "circle", "then", "a"]), max_size=8).map(" ".join)
 
 
-def test_invalid_questions_are_refused() -> None:
-    wrong: list[tuple[str, tuple[str, ...], Any, str]] = [
-        ("  ", ("a", "b"), "choice", "empty"),
-        ("What?", ("a", " "), "choice", "choice is empty"),
-        ("What?", ("a",), "choice", "two choices"),
-        ("What?", ("a", "b"), "count", "leave them out"),
-        ("What?", (), "why", "'why'"),
-    ]
-    for text, choices, kind, message in wrong:
-        with pytest.raises(InputError, match=message):
-            Question(text, choices, kind)
-
-
 @pytest.mark.parametrize(
     ("kind", "choices", "good", "bad"),
     [

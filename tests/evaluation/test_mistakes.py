@@ -10,6 +10,7 @@ from support.asking import by_workers, evaluate
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Benchmark
+from atlaskit.environment.grid import Grid
 from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.scaling import Delayed, speedup
@@ -46,11 +47,14 @@ MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: ak.evaluate(world.cases(), vlm=aw.Oracle, k=3), "video-rlm has no setting 'k'; it has .*search"),
     (lambda world: evaluate(world.cases(), vlm=aw.Oracle, prices={"prompt": 1}), "prices must be ak.Prices"),
     (lambda world: evaluate([], vlm=aw.Oracle), "no questions to ask"),
+    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, engine="dask"), "engine must be local or ray"),
+    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, engine="ray", cache=ak.Cache(None)), "must be on disk"),
+    (lambda world: Grid(0, 1, 2).expand(4), "no cell 4"),
+    (lambda world: Grid(0, 1, 2).parent(), "no parent"),
+    (lambda world: Grid(0, 1, 2).cell_at(1.0), "outside"),
+    (lambda world: Grid(0.0, 600.0, 4, (1,), shift=(2, 1)), "cannot be shifted by cells of depth 2"),
     (lambda world: evaluate(world.cases(), "guess", vlm=aw.Oracle), "method must be video-rlm"),
-    (
-        lambda world: evaluate([replace(world.cases()[0], world=None)], vlm=aw.Oracle),
-        "only questions about a world of its own",
-    ),
+    (lambda world: evaluate([replace(world.cases()[0], world=None)], vlm=aw.Oracle), "about a world of its own"),
     (lambda world: by_workers(world.cases(), vlm=aw.Oracle, workers=[]), "one or more whole numbers"),
     (lambda world: ak.statistics.accuracy("rows.csv"), r"ak\.read_rows opens a file; got 'rows\.csv'"),  # type: ignore[arg-type]
     (lambda world: ak.benchmarks.published("egoschema"), "split must be lvbench, .*videomme-long"),  # type: ignore[arg-type]
@@ -62,6 +66,19 @@ MISTAKES: list[tuple[Callable[[aw.World], object], str]] = [
     (lambda world: ak.VLM(URL, "m", in_flight=0), "in_flight must be a positive number"),
     (lambda world: ak.VLM(URL, "m", timeout_s="300"), "timeout_s must be a positive number; got .300."),  # type: ignore[arg-type]
     (lambda world: ak.VLM(URL, "m", extra_body={"messages": []}), "'messages': atlaskit sets it"),
+    (lambda world: ak.VLM(URL, "m", thinking="no"), "thinking is True or False; got 'no'"),  # type: ignore[arg-type]
+    (lambda world: ak.Dialect("mine", stream="no"), "stream is True or False"),  # type: ignore[arg-type]
+    (lambda world: ak.ask(world.drawn, "?", vlm=aw.Oracle(world), subtitles="a.srt"), "subtitles is True or False"),  # type: ignore[arg-type]
+    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, scored="no"), "scored is True or False"),
+    (lambda world: evaluate(world.cases(), "composite", vlm=aw.Oracle, replay=1), "replay is True or False; got 1"),
+    (lambda world: ak.baselines.videotree(world.drawn, "?", vlm=aw.Oracle(world), grow="no"), "grow is True or False"),
+    (lambda world: ak.benchmarks.charades(".", subtitles="no"), "subtitles is True or False"),  # type: ignore[arg-type]
+    (lambda world: ak.Question("  ", ("a", "b")), "The question is empty"),
+    (lambda world: ak.Question("What?", ("a", " ")), "A choice is empty"),
+    (lambda world: ak.Question("What?", ("a",)), "two choices"),
+    (lambda world: ak.Question("What?", ("a", "b"), "count"), "leave them out"),
+    (lambda world: ak.Question("What?", (), "why"), "'why'"),  # type: ignore[arg-type]
+    (lambda world: ak.Question("When?", kind="when", several="no"), "several is True or False"),  # type: ignore[arg-type]
     (lambda world: ak.Prices(prompt=-1, completion=1), "prompt must be a price in USD .*, from 0; got -1"),
     (lambda world: ak.Prices(prompt=1, completion=1, cached=2), "cached must be at most prompt, 1 USD; got 2"),
     (lambda world: ak.Prices(prompt=1, completion=1, cached=0.1, image=0.5), "image must be at least the discount"),

@@ -31,7 +31,7 @@ from atlaskit.benchmarks.datasets.layout import (
 from atlaskit.benchmarks.datasets.options import LETTER
 from atlaskit.benchmarks.datasets.rows import Row
 from atlaskit.environment.question import ABSENT, Span, Spans
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, check_flags
 
 VIDEO = ("video", "video_id", "vid", "video_name", "video_path")
 QUERY = ("query", "question", "sentence")
@@ -160,6 +160,7 @@ def extremewhen(
         >>> bench.cases[0].question.text
         'When does it happen for the time 0?'
     """
+    check_flags(absent=absent)
     loading = Loading(EXTREMEWHEN_LAYOUT, root, given=rows, wants_lines=subtitles)
     home = loading.home
     videos = dict[str, MediaFiles]()

@@ -27,7 +27,7 @@ from atlaskit.benchmarks.datasets.rows import (
     read_rows,
     row_files,
 )
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, check_flags, printable
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import read_subtitles
 from atlaskit.video.video import Video
@@ -291,6 +291,7 @@ class Loading(Generic[R]):
     """Number of the row that was yielded last."""
 
     def __post_init__(self) -> None:
+        check_flags(subtitles=self.wants_lines)
         layout = self.layout
         self.home = Path(self.root)
         if layout.splits:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, Self
 
 from pydantic import field_validator, model_validator
 
-from atlaskit.benchmarks.datasets.rows import Row
+from atlaskit.benchmarks.datasets.rows import Row, is_missing
 
 LABELLED_OPTION = re.compile(r"\(?([A-Z])(?:\)\.?|[.:、)]|(?=\s))\s*(.*)", re.DOTALL)
 """An option with its letter: "A. Apples.", "(A) Apples", "A: Apples", "A Apples"."""
@@ -158,7 +157,7 @@ def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
 def _is_padding(option: Any) -> bool:
     """Return whether an option is blank or missing. Such options only pad a list."""
     is_blank = isinstance(option, str) and not option.strip()
-    return option is None or is_blank or (isinstance(option, float) and math.isnan(option))
+    return is_blank or is_missing(option)
 
 
 class LetteredRow(Row):

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -198,7 +199,7 @@ class Row(BaseModel):
             # Checked here, before the validator of a field searches the text.
             if isinstance(value, str) and len(value) > limits.ROW_TEXT:
                 raise ValueError(f"{name!s:.40} has more than {limits.ROW_TEXT:,} characters")
-            if not _is_null(value):
+            if not is_missing(value):
                 given[name] = value
         return validate(given)
 
@@ -207,19 +208,23 @@ def first_given(row: Mapping[str, Any], *names: str) -> Any:
     """Return the first of some fields of a row that has a value; None if none has."""
     for name in names:
         value = row.get(name)
-        if not _is_null(value):
+        if not is_missing(value):
             return value
     return None
 
 
-def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+def is_missing(value: object) -> bool:
+    """Return whether a cell of a table has no value: None, NaN, or NaT or NA of pandas."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    is_another = value != value  # NaN and NaT are not themselves; an array gives an array
+    return isinstance(is_another, bool | np.bool_) and bool(is_another)
 
 
 def as_tuple(value: Any) -> Any:
     """Return a field that is one value or a list of them as a tuple, for a field validator."""
     if isinstance(value, list | tuple):
-        return tuple(each for each in value if not _is_null(each))
+        return tuple(each for each in value if not is_missing(each))
     return (value,)
 
 

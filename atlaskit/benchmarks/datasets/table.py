@@ -23,9 +23,9 @@ from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.layout import VIDEO_SUFFIXES, find_inside
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
-from atlaskit.benchmarks.datasets.rows import leave_out, read_placed
+from atlaskit.benchmarks.datasets.rows import is_missing, leave_out, read_placed
 from atlaskit.environment.question import Answered, Kind, Question, Span
-from atlaskit.errors import InputError, VideoError, printable
+from atlaskit.errors import InputError, VideoError, check_flags, printable
 from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
 from atlaskit.video.spreadsheet import read_spreadsheet
@@ -248,8 +248,7 @@ class _Row:
     def value(self, field: str) -> Any:
         """Return the value of a field, or of another column; "" if the row has none."""
         value = _as_lists(self.cells.get(self.columns.get(field, field), ""))
-        # NaN is not itself; pandas.NA is neither itself nor another.
-        if value is None or type(value).__name__ == "NAType" or value != value:
+        if is_missing(value):
             return ""
         return value
 
@@ -444,6 +443,7 @@ class _Table:
         subtitles: bool,
         scored: bool,
     ) -> None:
+        check_flags(subtitles=subtitles, scored=scored)
         self.name, self.rows = _read(source)
         if not self.rows:
             raise InputError(

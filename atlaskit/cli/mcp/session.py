@@ -17,6 +17,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from atlaskit.caching.files import expanded
 from atlaskit.environment.actions import Action, Backtrack, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import clock, listed
@@ -247,8 +248,7 @@ class Folders:
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:
-    # Where ~NAME names no user, it stays, as in a shell; `Path.expanduser` would raise.
-    path = Path(os.path.expanduser(folder)).resolve()  # noqa: PTH111
+    path = expanded(folder).resolve()
     if not path.is_dir():
         raise InputError(
             f"--root names a folder, and {printable(str(folder), 200)} is none: name one that "

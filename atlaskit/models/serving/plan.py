@@ -27,6 +27,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from atlaskit.caching.files import expanded
 from atlaskit.errors import InputError, reason
 from atlaskit.models.http import object_of
 from atlaskit.models.names import Preset, family_of, preset_named, resolve_model
@@ -463,7 +464,7 @@ def download_of(model: str) -> str:
 
 def _folders_of(model: str) -> list[Path]:
     """Return where a model may lie on this machine."""
-    hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
+    hub = expanded(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub"
     return [Path(model), *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*")]
 
 

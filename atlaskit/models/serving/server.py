@@ -85,6 +85,7 @@ class Server:
         port: int | None = None,
         python: str | Path | None = None,
         in_flight: int | None = None,
+        keeps: bool = False,
     ) -> None:
         """Describe a server; `serve` explains the arguments. Nothing is started yet."""
         if port is not None and not 0 < port < 2**16:
@@ -95,7 +96,7 @@ class Server:
         self.port = port
         self.vlm: VLM | None = None
         self.log: Path | None = None
-        self.keeps = False
+        self.keeps = keeps
         self.agree: Callable[[Sequence[str]], None] | None = None
         self.lasting: KeptServer | None = None
         self._python = python
@@ -404,7 +405,11 @@ def serve(
     """
     spec = as_spec(model)
     flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
-    new = Server(spec, flags, port=port, python=python, in_flight=in_flight)
+    return _running_or(Server(spec, flags, port=port, python=python, in_flight=in_flight))
+
+
+def _running_or(new: Server) -> Server:
+    """Return the running server of this process with the same settings; else the new one."""
     return next((twin for twin in _twins(new) if twin.spec.settings == new.spec.settings), new)
 
 
@@ -438,7 +443,7 @@ def as_model(
             for its model if `cache` knows it.
         data_parallel: Copies of a model that is served on this machine, see `serve`.
         keep: Whether a server that is started for the model outlives this process, for later
-            commands.
+            commands. A server that this process runs already stays as it is.
 
     Returns:
         The model. One on this machine is a `Server`, which starts at its first call; a server of
@@ -457,9 +462,9 @@ def as_model(
         return model
     spec = as_spec(model)
     if not spec.is_address:
-        server = serve(spec, data_parallel=data_parallel)
-        server.keeps = keep and sys.platform == "linux"  # /proc lists the servers that were kept
-        return server
+        keeps = keep and sys.platform == "linux"  # /proc lists the servers that were kept
+        flags = ServerFlags(data_parallel=data_parallel)
+        return _running_or(Server(spec, flags, keeps=keeps))
     address = spec.model
     settings = {**spec.settings, **spec.limits}
     if not is_replay:

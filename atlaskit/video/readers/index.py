@@ -11,6 +11,7 @@ with a description in JSON and a table of the packets.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import zlib
@@ -282,11 +283,17 @@ class MadeSource(PacketSource):
         packet.is_keyframe = bool(flags & KEYFRAME)
         return Step(packet, codec, not flags & HIDDEN, bool(flags & DAMAGED))
 
-    def has_gap(self, pts: int, tick: int) -> bool:
-        """Return whether packets are lost between the frame shown at `pts` and a later tick."""
+    def lost_from(self, pts: int) -> float:
+        """Return the tick from which packets may be lost between a frame and the next shown one."""
         table = self._index.table
-        after = int(np.flatnonzero(table["pts"] == pts)[-1]) + 1
-        later = np.flatnonzero(table["pts"][after:] > tick)
-        until = after + int(later[0]) + 1 if len(later) else len(table)
-        is_lost = table["flags"][after - 1] & BEFORE_LOST
-        return bool(is_lost or (table["flags"][after:until] & (DAMAGED | BEHIND_HOLE)).any())
+        flags = table["flags"]
+        is_shown = (flags & HIDDEN) == 0
+        after = int(np.flatnonzero((table["pts"] == pts) & is_shown)[-1]) + 1
+        # Packets between, whose pictures are not shown, end no frame: a hole may follow them.
+        later = np.flatnonzero((table["pts"][after:] > pts) & is_shown[after:])
+        until = len(table)
+        if len(later):
+            until = after + int(later[0]) + 1
+        if flags[after - 1] & BEFORE_LOST or (flags[after:until] & (DAMAGED | BEHIND_HOLE)).any():
+            return pts
+        return math.inf

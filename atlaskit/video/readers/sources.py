@@ -226,7 +226,7 @@ class PacketSource(ABC):
         self.path = path
         self._identity = _identity(path)
         self._handle = handle
-        self._lost_after: dict[int, bool] = {}
+        self._lost_from = dict[int, float]()
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -371,14 +371,20 @@ class PacketSource(ABC):
         """
         if tick - pts < 1.5 * self.frame_ticks:
             return False
-        # All ticks that this frame is shown at lie before the next frame: one answer is for all.
-        if pts not in self._lost_after:
-            self._lost_after[pts] = self.has_gap(pts, tick)
-        return self._lost_after[pts]
+        if pts not in self._lost_from:
+            self._lost_from[pts] = self.lost_from(pts)
+        return tick >= self._lost_from[pts]
 
     @abstractmethod
-    def has_gap(self, pts: int, tick: int) -> bool:
-        """Return whether packets are lost between the frame shown at `pts` and a later tick."""
+    def lost_from(self, pts: int) -> float:
+        """Return the tick from which packets may be lost between a frame and the next shown one.
+
+        Args:
+            pts: When the frame is shown.
+
+        Returns:
+            The tick; infinite if no packet is lost there.
+        """
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

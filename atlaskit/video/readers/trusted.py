@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, dropwhile, islice, pairwise
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from av.container import InputContainer
@@ -340,23 +342,28 @@ class TrustedSource(PacketSource):
             self.codec.name != "vp8" or bool(memoryview(packet)[0] & SHOWN_VP8)
         )
 
-    def has_gap(self, pts: int, tick: int) -> bool:
-        """Return whether packets are lost between the frame shown at `pts` and a later tick."""
+    def lost_from(self, pts: int) -> float:
+        """Return the tick from which packets may be lost between a frame and the next shown one."""
         # An MP4 lists its packets, and a live recording has been read to its end (`check_clock`).
         if self.kind != "matroska":
-            return False
+            return math.inf
         self._seek(pts)
         holes = Holes(self.path)
         frame_end = None
         with suppress(*DECODE_ERRORS):
             for packet in self._container.demux():
                 is_hole = holes.is_before(packet)
-                is_video = packet.stream is self._stream
                 if is_hole and frame_end is not None:
-                    return True
-                if is_video and packet.pts == pts:
+                    return pts
+                if packet.stream is not self._stream or not packet.size:
+                    continue
+                if not self._is_shown(cast(VideoPacket, packet)):
+                    continue
+                if packet.pts == pts:
                     frame_end = self.end_of(packet)
-                elif is_video and frame_end is not None and (packet.pts or 0) > tick:
-                    return False
+                elif frame_end is not None and (packet.pts or 0) > pts:
+                    return math.inf
         # The file cannot be read further.
-        return frame_end is not None and frame_end <= tick and frame_end < self.last_end
+        if frame_end is None or frame_end >= self.last_end:
+            return math.inf
+        return frame_end

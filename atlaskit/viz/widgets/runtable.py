@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.datasets.rows import is_missing
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation import tables
@@ -319,9 +320,9 @@ def _outcomes(rows: pd.DataFrame) -> list[str]:
     for right, stop, score in zip(rows["right"], rows["stop"], scores, strict=True):
         if stop == "failed":
             outcomes.append("failed")
-        elif _is_missing(score):
+        elif is_missing(score):
             outcomes.append("answered")
-        elif not _is_missing(right) and right:
+        elif not is_missing(right) and right:
             outcomes.append("right")
         else:
             outcomes.append("wrong")
@@ -334,17 +335,10 @@ def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     answers = list[Any]()
     for answer, count in zip(rows["answer"], rows["evidence"], strict=True):
-        if not _is_missing(count) and count == 0 and _plain(answer):
+        if not is_missing(count) and count == 0 and _plain(answer):
             answer = f"{answer} {WITHOUT_EVIDENCE}"
         answers.append(answer)
     return rows.assign(answer=answers)
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a table has no value in a cell: None, NaN, NaT, or NA of pandas."""
-    import pandas as pd
-
-    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 def _cell(value: Any) -> Any:
@@ -356,7 +350,7 @@ def _cell(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Return a value as plain JSON: a number, a bool, None, or a line of text."""
     value = value.item() if isinstance(value, np.generic) else value
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
         return value

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.model_doubles import Counting
+from support.searches import text_of
 from support.stand_ins import Flat
 
 import atlaskit as ak
@@ -92,8 +94,11 @@ def test_text_in_the_picture_is_found_by_its_words(cache: Cache) -> None:
 
 def test_hints_reach_the_plan(tiny: World, cache: Cache) -> None:
     search = ak.Search(traversal="looks", cell=32, scouts=[ak.PictureScout(Colours())])
-    result = ak.ask(tiny.drawn, tiny.questions[0], vlm=Oracle(tiny), search=search, cache=cache)
+    model = Counting(Oracle(tiny))
+    result = ak.ask(tiny.drawn, tiny.questions[0], vlm=model, search=search, cache=cache)
     assert result.settings["scouts"] == ["pictures"] and result.trace.of("scout")[0].hints
+    (plan,) = [text_of(request) for request in model.requests if request.step == "plan"]
+    assert "Hints where to look, made by programs, from subtitles or frames; they may" in plan
 
 
 def test_another_form_and_a_missing_package_are_told(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

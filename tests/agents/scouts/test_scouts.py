@@ -141,7 +141,7 @@ def test_hostile_lines_are_quoted_and_short(text: str) -> None:
     assert quote.startswith("red ") and len(quote) <= LONGEST_QUOTE + 1
 
 
-HEADING = "Hints where to look"
+HEADING = "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
 
 
 def blind(world: World) -> Overruled:

@@ -22,7 +22,7 @@ from atlaskit.models.names import served_name
 from atlaskit.models.protocol import ModelError, ServerError
 from atlaskit.models.serving import process, supervisor
 from atlaskit.models.serving.process import free_port
-from atlaskit.models.serving.server import Server, serve
+from atlaskit.models.serving.server import Server, as_model, serve
 from atlasworld import World
 
 
@@ -103,6 +103,7 @@ def test_running_a_line_twice_starts_one_server(tmp_path: Path, stub: Path) -> N
     first = serve(model, python=stub).start()
     first_pids = pids(model)
     assert serve(model, python=stub).start() is first and pids(model) == first_pids
+    assert not as_model(str(model), keep=True).keeps, "what others use stays as it is"
     with serve(model, python=stub) as inside:
         assert inside is first
     assert all(map(is_alive, first_pids)), "a with block does not stop a server that start() started"

@@ -79,10 +79,6 @@ def test_a_recording_without_its_end_is_named(tmp_path: Path) -> None:
     expect_sentence(tmp_path / "head.mp4", "truncated")
 
 
-def test_a_file_without_video_is_named(tmp_path: Path) -> None:
-    expect_sentence(make_sound_file(tmp_path / "sound.m4a"), "only sound: name")
-
-
 @pytest.mark.parametrize("movflags", ["+faststart", "frag_keyframe+empty_moov+default_base_moof"])
 def test_an_encrypted_mp4_is_named(tmp_path: Path, movflags: str) -> None:
     path = make_video(tmp_path / "v.mp4", frames=30, size=SMALL, container_options=KEY | {"movflags": movflags})
@@ -120,6 +116,7 @@ def test_a_whole_file_with_the_suffix_of_a_download_opens(tmp_path: Path) -> Non
     assert open_video(whole.rename(tmp_path / "v.mp4.part")).duration_s == pytest.approx(0.8)
 
 
-def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+def test_sound_alone_and_a_link_to_nothing_are_named(tmp_path: Path) -> None:
+    expect_sentence(make_sound_file(tmp_path / "sound.m4a"), "only sound: name")
     (tmp_path / "v.mp4").symlink_to(".git/annex/objects/gone")
     expect_sentence(tmp_path / "v.mp4", "is a link to .git/annex/objects/gone, which does not exist: fetch")

@@ -8,6 +8,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from support.media import frame_number, make_video
@@ -18,6 +19,7 @@ from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import decoder
 from atlaskit.video.readers.index import MadeSource
+from atlaskit.video.readers.trusted import SHOWN_VP8
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,18 @@ def test_lost_packets_of_a_matroska_file_are_errors(tmp_path: Path, has_cues: bo
     right = [isinstance(frame, FrameError) or frame_number(frame) == index for index, frame in enumerate(frames)]
     lost = sum(isinstance(frame, FrameError) for frame in frames)
     assert all(right) and 10 < lost < 100
+
+
+def test_lost_packets_behind_pictures_that_are_not_shown_are_errors(tmp_path: Path, cache: Cache) -> None:
+    path = make_video(tmp_path / "v.mkv", "libvpx", gop=1000, **{"auto-alt-ref": "0"})
+    data = bytearray(path.read_bytes())
+    with av.open(path) as container:
+        places = [data.index(bytes(packet)) for packet in container.demux(video=0) if packet.size]
+    for place in places[40:80]:
+        data[place] &= ~SHOWN_VP8
+    data[places[70] : places[110]] = bytes(places[110] - places[70])
+    path.write_bytes(data)
+    assert all(isinstance(frame, FrameError) for frame in open_video(path, cache=cache).try_frames([2.0, 4.0]))
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")

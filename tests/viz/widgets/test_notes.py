@@ -96,6 +96,8 @@ def test_the_file_is_the_users_alone_and_the_same_from_everywhere(
     monkeypatch.chdir(tmp_path)
     assert len(noted(Flat(), Cache(None), ("3", "4")).widget.notes) == 2
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    monkeypatch.setenv(VARIABLE, "~nobody-here")
+    assert notes_folder() == tmp_path / "~nobody-here" / "notes"
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
     assert notes_folder() == user_data_path("atlaskit", appauthor=False) / "notes"

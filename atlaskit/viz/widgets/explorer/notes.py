@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from platformdirs import user_data_path
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import expanded, write_whole
 from atlaskit.caching.keys import read_json, recipe_key
 from atlaskit.caching.locks import locks_in
 from atlaskit.errors import InputError, printable, reason
@@ -63,7 +63,7 @@ def notes_folder() -> Path:
     """Return the folder of all notes, in the data folder of the user. It may not exist yet."""
     named = os.environ.get(VARIABLE)
     if named:
-        data = Path(named).expanduser().absolute()
+        data = expanded(named).absolute()
     else:
         data = user_data_path("atlaskit", appauthor=False)
     return data / "notes"
