@@ -155,6 +155,10 @@ def _shown(message: object) -> str:
     return "\n".join(map(printable, str(message).splitlines()))
 
 
+MISSING = "the following arguments are required: "
+"""Beginning of argparse's message about arguments that are not there."""
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence and whose help keeps the line breaks of examples."""
 
@@ -182,6 +186,11 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error in the arguments, and exit with status 2."""
+        is_greedy = any(each.option_strings and each.nargs == "+" for each in self._actions)
+        if is_greedy and message.startswith(MISSING) and "--" not in message:
+            message += (
+                " (write arguments first: options such as --model take all words that follow)"
+            )
         self.exit(2, f"atlaskit: {_shown(message.rstrip('.'))}; see {self.prog} --help\n")
 
 

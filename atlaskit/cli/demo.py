@@ -92,7 +92,10 @@ def _demo(options: argparse.Namespace) -> int:
     shown = printable(str(out))
     film_here = shlex.quote(f"{shown}/{film.name}")
     table_here = shlex.quote(f"{shown}/questions.csv")
-    question = shlex.quote(printable(case.question.text))
+    words = [shlex.quote(printable(case.question.text))]
+    for choice in case.question.choices:
+        words += ["--choice", shlex.quote(printable(choice))]
+    question = " ".join(words)
     print(
         f"\nHow it was found, step by step: open {shown}/run.html in a browser. Next, try\n"
         f"  atlaskit explore {film_here}\n"

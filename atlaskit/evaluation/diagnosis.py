@@ -131,8 +131,11 @@ class FailureMode:
 
     @property
     def kept(self) -> Sheet:
-        """A sheet of the run's evidence: the MOST_SHOWN most confident frames."""
-        return replace(self.result.sheet, scratchpad=self.result.evidence.surest(MOST_SHOWN))
+        """A sheet of the run's evidence: the MOST_SHOWN most confident frames, in its order."""
+        sheet = self.result.sheet
+        labels = self.result.evidence.surest(MOST_SHOWN).labels
+        items = tuple(item for item in sheet.scratchpad if item.label in labels)
+        return replace(sheet, scratchpad=replace(sheet.scratchpad, items=items))
 
     def row(self) -> dict[str, Any]:
         """Return the failure as a row of a table, without the column `who`."""

@@ -442,7 +442,7 @@ class Result:
             f"  stopped   {stopped}",
         ]
         if visits:
-            lines.append(f"  workers   {visits}")
+            lines.append(f"  visits    {visits}")
         if "caution" in self.settings:
             lines.append(f"  caution   {printable(str(self.settings['caution']))}")
         return "\n".join(lines)

@@ -151,7 +151,7 @@ def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(
         keys.type("the second")
         keys.press("Shift+Tab")
         keys.type("goal\n")
-        expect(notes.get_by_text("the second")).to_be_visible()
+        expect(notes.get_by_role("listitem")).to_contain_text("0:15.000–0:15.200 goal the second")
         tab_to(page, "export")
         with page.expect_download() as table:
             keys.press("Enter")

@@ -129,6 +129,7 @@ INPUT_ERRORS: dict[str, str] = {
     f"evaluate {'a' * 300} --model m": "no file has so long a name as 'aaa",
     f"{HEAR} --audio-track 7": "There is no audio_track 7: talk.mkv has the sound tracks 0",
     f"{HEAR} --parallel 0": "--parallel: must be a whole number from 1; got 0",
+    "ask match.mp4 --model http://127.0.0.1:1/v1 Who?": "required: question (write arguments first: options such as",
 }
 """Lines, and what the sentence about them says."""
 

@@ -17,6 +17,7 @@ def test_one_command_makes_a_film_asks_and_says_what_to_try(shell: Shell, monkey
     monkeypatch.setattr("atlaskit.cli.demo.MINUTES", 0.5)
     printed = shell("demo --out shown")
     assert "which is right" in printed and "atlaskit explore shown/film.mp4" in printed
+    assert printed.count(" --choice ") >= 2, "the answer needs its choices"
     shown = Path("shown")
     assert {path.name for path in shown.iterdir()} == {"film.mp4", "film.srt", "run.html", "questions.csv"}
     assert "<html" in (shown / "run.html").read_text()

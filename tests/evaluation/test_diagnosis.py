@@ -96,5 +96,6 @@ def test_failures_match_the_evaluation_and_make_no_further_call(world: aw.World,
     assert set(failed["who"]) == {"weak"} and set(failed["mode"]) <= set(MODES)
     assert list(failed.columns) == list(table({}).columns) == list(COLUMNS)
     for failure in found:
-        assert len(failure.kept.scratchpad) <= MOST_SHOWN
+        kept, whole = failure.kept.scratchpad.labels, failure.result.sheet.scratchpad.labels
+        assert len(kept) <= MOST_SHOWN and list(kept) == [each for each in whole if each in kept]
         assert len(failure.truth.scratchpad) == len(set(failure.result.question.positions_s))

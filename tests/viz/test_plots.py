@@ -262,7 +262,7 @@ def legend_of(ax: Axes) -> list[str]:
 
 FIGURES: dict[str, Callable[[], Axes]] = {
     "score of methods and models": lambda: plots.against_duration(evaluation(methods=METHODS, models=TWO)),
-    "score of two questions": lambda: plots.against_duration(evaluation(worlds=1, questions=2, models=("nano",))),
+    "score of two questions": lambda: plots.against_duration(evaluation(worlds=1, questions=2, models=TWO)),
     "tokens of methods and models": lambda: plots.against_duration(
         evaluation(durations_s=(600, 3600, 10_800, 36_000), methods=METHODS[:3], models=TWO), "tokens"
     ),
@@ -276,7 +276,7 @@ FIGURES: dict[str, Callable[[], Axes]] = {
     "workers of models": lambda: plots.worker_scaling(timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))),
     "workers of one question": lambda: plots.worker_scaling(timings(1, 1)),
 }
-WHO = {"score of two questions": "nano: video-rlm", "depths of models": "nano and oracle (perfect): video-rlm"}
+WHO = dict.fromkeys(("score of two questions", "depths of models"), "nano and oracle (perfect): video-rlm")
 WITHOUT_INTERVALS = {name for name in FIGURES if "failures" in name}
 
 
@@ -292,6 +292,7 @@ def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: s
     assert "n = " in note
     if name in WHO:
         assert note.startswith(f"{WHO[name]} · "), "who answered is in the title"
+    assert ("side by side" in note) <= ("95 % intervals" in note)
     assert ("95 % intervals" in note or "so no intervals" in note) == (name not in WITHOUT_INTERVALS)
 
 

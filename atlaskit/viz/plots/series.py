@@ -231,6 +231,18 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
     return f"95 % intervals (clustered by {cluster}s{exact})"
 
 
+def placing_note(means: pd.DataFrame, names: Sequence[object]) -> str:
+    """Return a note that says where the intervals of several series stand; "" without intervals.
+
+    Args:
+        means: A table of `statistics.accuracy`.
+        names: The names of the series.
+    """
+    if len(names) > 1 and means["low"].notna().any():
+        return "intervals stand side by side"
+    return ""
+
+
 def short_count(value: float, _position: object = None) -> str:
     """Return a number in short form, as on an axis: 0, 0.5, 950, 1.5 K, 148 K, 2.2 M."""
     for unit, size in (("M", 1e6), ("K", 1e3)):

@@ -28,6 +28,7 @@ from atlaskit.viz.plots.series import (
     label_values,
     model_look,
     models_in,
+    placing_note,
     who_answered,
     with_series,
 )
@@ -97,7 +98,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
-            "intervals stand side by side" if len(names) > 1 else "",
+            placing_note(means, names),
             growth,
         )
         set_note(ax, *notes)
@@ -245,7 +246,7 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
             who_answered(rows),
             sample(means["questions"], "a point"),
             interval_note(rows, means),
-            "intervals stand side by side" if is_split else "",
+            placing_note(means, looks["hue_order"]),
         )
         set_note(panels[0], *notes)
     scores: Axes = panels[0]

@@ -111,7 +111,8 @@ class NotesPanel {
   }
 
   row(note) {
-    const [start, end, tag, text] = note, times = [start, end].map(clockText).join("–");
+    const [start, end, tag, text] = note;
+    const times = [start, end].map(end - start < 1 ? exactText : clockText).join("–");
     const act = (label, words, onClick) => button(label, { "aria-label": `${words} ${times} ${tag}`, title: words }, onClick);
     const clip = (form, words) => this.explorer.order({ want: "clip", form, span_s: [start, end] }, words);
     return element("li", { "data-from": start }, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",

@@ -148,9 +148,9 @@ MAX_CHARS = 240
 CHARS_BEFORE = 60
 """Most characters that are shown before the first marked word of a line."""
 NO_SUBTITLES = (
-    'This video has no subtitles to search. Open it with some: ak.open_video("film.mp4", '
-    'subtitles="film.srt"), or "embedded" for a track inside the file, or '
-    'ak.transcribe("film.mp4", asr) to have a speech model write them.'
+    'This video has no subtitles to search. Open it with some: subtitles="film.srt" in Python, '
+    '--subtitles film.srt on the command line; "embedded" is a track inside the video. A speech '
+    "model writes them: ak.transcribe, or `atlaskit transcribe`."
 )
 
 
