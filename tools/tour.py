@@ -30,7 +30,7 @@ assert result.is_right""",
     "ak.widgets.GridExplorer(world.video, result=result, cache=cache)",
     "ak.widgets.TraceViewer(result)",
 )
-EVENT = 10
+EVENT = 5
 """The event that the viewer shows: a worker adds evidence."""
 SETTLE_MS = 4000
 """Time for the last image to load, in milliseconds."""

@@ -113,19 +113,15 @@ def test_each_hash_is_checked() -> None:
     assert [re.split("[= ]", entry)[0] for entry in entries] == ["torch"]
 
 
-FETCH_S = 300
-"""Seconds in which the registry answers; a test that waits longer is skipped."""
-RUN_S = 300
-"""What no command of this file takes, even beside other tests."""
+MOST_S = 300  # no command takes longer, even beside other tests
 
 
-def fetch(*command: object) -> None:
+def fetch(*command: str | Path) -> None:
     """Run a command that downloads packages; skip the test if the registry does not answer."""
-    words = list(map(str, command))
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=FETCH_S)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_S)
     except subprocess.TimeoutExpired:
-        pytest.skip(f"the registry did not answer {words[-3:]} within {FETCH_S} s")
+        pytest.skip(f"the registry did not answer {command[-3:]} within {MOST_S} s")
     if "Failed to fetch" in done.stderr:
         pytest.skip(f"the registry cannot be reached: {done.stderr[-500:]}")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -164,8 +160,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.registry  # the build needs hatchling
 def test_the_wheel_has_both_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    packages = (ROOT / "atlaskit", ROOT / "atlasworld")
-    every = (path for package in packages for path in package.rglob("*") if path.is_file())
+    every = (path for name in ("atlaskit", "atlasworld") for path in (ROOT / name).rglob("*") if path.is_file())
     files = (path for path in every if "__pycache__" not in path.parts)
     assert {name for name in names if ".dist-info/" not in name} == {str(each.relative_to(ROOT)) for each in files}
     assert {"atlaskit/requirements.lock", "atlaskit/py.typed", "atlasworld/py.typed"} <= set(names)
@@ -185,7 +180,7 @@ def test_it_explores_asks_and_evaluates_with_the_newest_packages(
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [kit, *words, "--cache", "cache"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=RUN_S)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=MOST_S)
         assert done.returncode == 0, done.stderr
         return done
 
