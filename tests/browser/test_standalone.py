@@ -219,3 +219,14 @@ def test_it_asks_one_question_after_the_other_and_writes_the_shells_line(
             answer = outcome.inner_text().removeprefix("Answer: ").partition(";")[0]
             assert f"answer    {answer}\n" in capsys.readouterr().out
         page.context.close()
+
+
+def test_a_page_that_becomes_wider_undoes_no_click(page: Page, server: tuple[subprocess.Popen[str], str]) -> None:
+    """The sharper picture is requested while the answer to the click is on its way."""
+    server[0].send_signal(signal.SIGSTOP)  # the answer takes longer than a change of the width
+    page.set_viewport_size({"width": 1600, "height": 1600})
+    page.get_by_role("gridcell").nth(12).dispatch_event("click")
+    page.wait_for_timeout(1_000)
+    server[0].send_signal(signal.SIGCONT)
+    page.wait_for_timeout(1_000)
+    expect(page.locator(".explorer .caption")).to_contain_text("0:22.5–", timeout=20_000)

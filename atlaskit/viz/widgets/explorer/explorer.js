@@ -130,7 +130,8 @@ class Explorer {
     if (isFirst) this.send(this.addressed() ?? { want: "here", ...(this.el.clientWidth < NARROW_PX && { k: OFFERED_K[0] }) });
     else this.sizeTimer = setTimeout(() => {
       this.ruler.drawTicks();
-      if (this.shown && !this.clip.isOpen && this.pixels > SHARPER * this.shown.px) this.go(this.shown.place);
+      if (this.stage.hasAttribute("aria-busy")) this.onSize(); // later, as it would undo what was requested
+      else if (this.shown && !this.clip.isOpen && this.pixels > SHARPER * this.shown.px) this.go(this.shown.place);
     }, RESIZED_MS);
   }
 
