@@ -17,11 +17,8 @@ from atlaskit.evaluation.statistics import COMPUTE, accuracy, breakdown, compare
 def benchmarks(count: int, videos: int, mean: float, alike: float) -> Iterator[tuple[np.ndarray, list[str]]]:
     """Yield simulated benchmarks: whether two equal methods answer each question right; its video.
 
-    Args:
-        count: How many.
-        videos: Videos of each, with 4 to 24 questions.
-        mean: The probability of a right answer over all videos.
-        alike: The correlation of two questions about one video, whose probability is its own.
+    A video has 4 to 24 questions. `mean` is the probability of a right answer over all videos, and
+    `alike` the correlation of two questions about one video, whose probability is its own.
     """
     rng = np.random.default_rng(1)
     for _ in range(count):

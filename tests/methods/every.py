@@ -17,16 +17,7 @@ SMALL["native"]["frames"] = 64
 
 
 def ask_by(name: str, world: World, vlm: Any, cache: Cache, number: int = 0, **settings: Any) -> Result:
-    """Ask a world's question by a method, with small images; leave out settings that it lacks.
-
-    Args:
-        name: Name of the method.
-        world: The world.
-        vlm: The model.
-        cache: The cache.
-        number: Number of the question.
-        **settings: Further settings.
-    """
+    """Ask a world's question by a method, with small images; leave out settings that it lacks."""
     method = METHODS[name]
     given = {key: value for key, value in settings.items() if key in (settings_of(method) or ())}
     return method(world.drawn, world.questions[number], vlm=vlm, cache=cache, **{**SMALL[name], **given})
